@@ -136,7 +136,8 @@ var targets: [Target] = [
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
-            "Postgres", "EventLog", "Runtime", "TestSupport", "Lives", "Attack", "FetchMachine", httpClient, arguments,
+            "Postgres", "EventLog", "Runtime", "TestSupport", "RandomScenarios", "Attack", "FetchMachine", httpClient,
+            arguments,
             crypto, nioCore, nioHTTP1, logging, lifecycle, unixSignals,
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
@@ -162,7 +163,8 @@ var targets: [Target] = [
     tests(
         "LifecycleTests", "Services/Lifecycle",
         durable + [
-            "Lives", "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore, nioHTTP1,
+            "RandomScenarios", "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore,
+            nioHTTP1,
         ],
         resources: [.copy("Traces"), .copy("States")]),
     tests(
@@ -176,21 +178,24 @@ var targets: [Target] = [
     tests(
         "PushTests", "Services/Push",
         durable + [
-            "Lives", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore, nioHTTP1,
+            "RandomScenarios", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore,
+            nioHTTP1,
             nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
         ],
         resources: [.copy("Traces"), .copy("States"), .copy("Python")]),
     tests(
         "TransferTests", "Services/Transfer",
         durable + [
-            "Lives", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix,
+            "RandomScenarios", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1,
+            nioPosix,
             nioSSL, x509, asn1, crypto,
         ],
         resources: [.copy("Traces"), .copy("States"), .copy("Conformance")]),
     tests(
         "FetchTests", "Services/Fetch",
         durable + [
-            "Lives", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
+            "RandomScenarios", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore,
+            nioHTTP1,
         ],
         resources: [.copy("Traces"), .copy("States")]),
 ]
@@ -232,7 +237,8 @@ targets += [
         "DoorsTests", "Doors",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
-            "PushService", "TransferService", "OpsService", "Lives", "TestSupport", httpClient, nioCore, nioHTTP1,
+            "PushService", "TransferService", "OpsService", "RandomScenarios", "TestSupport", httpClient, nioCore,
+            nioHTTP1,
         ]),
     // The stored form and the JSON of every record.
     tests(
@@ -244,16 +250,19 @@ targets += [
         resources: [.copy("Forms")]),
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
-        name: "Lives",
+        name: "RandomScenarios",
         dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "TestSupport"],
-        path: "Tests/Lives", exclude: ["Main"], swiftSettings: strict),
-    .executableTarget(name: "playlife", dependencies: ["Lives"], path: "Tests/Lives/Main", swiftSettings: strict),
+        path: "Tests/RandomScenarios", exclude: ["Main"], swiftSettings: strict),
+    .executableTarget(
+        name: "playscenario", dependencies: ["RandomScenarios"], path: "Tests/RandomScenarios/Main",
+        swiftSettings: strict),
     // Runs the executables of the whole suite, and folds the logged events with the machines.
     tests(
         "SuiteTests", "Suite",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
-            "transfer", "ops", "fleet", "Lives", "playlife", "Attack", "TestSupport", httpClient, crypto, jwt, nioCore,
+            "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack", "TestSupport", httpClient, crypto,
+            jwt, nioCore,
             nioHTTP1, nioSSL,
         ],
         resources: [.copy("Python")]),

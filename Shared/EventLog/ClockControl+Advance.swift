@@ -14,7 +14,7 @@ extension ClockControl {
         """)
 
     /// The requests to advance. The clock has no partition, so partition 0 stores them.
-    private static let book = RequestBook(service: "ops", partition: 0)
+    private static let book = IdempotencyStore(service: "ops", partition: 0)
 
     /// Moves time forward in steps, one for each deadline of any service. After each step it waits until all services
     /// have settled.
@@ -36,14 +36,14 @@ extension ClockControl {
             // The lock belongs to the session of the whole advance, and is released if the session ends. A waiting
             // advance holds no connection.
             let reading: ClockReading? = try await pool.withConnection { connection in
-                guard try await connection.run(Call(Self.lock))[0].bool(0) else { return nil }
+                guard try await connection.execute(Query(Self.lock))[0].bool(0) else { return nil }
                 do {
                     let reading = try await advance(by: interval, patience, request, connection)
-                    _ = try await connection.run(Call(Self.unlock))
+                    _ = try await connection.execute(Query(Self.unlock))
                     return reading
                 } catch {
                     // A cancelled task can't send a query: close the session, which releases the lock.
-                    if (try? await connection.run(Call(Self.unlock))) == nil { await connection.close() }
+                    if (try? await connection.execute(Query(Self.unlock))) == nil { await connection.close() }
                     throw error
                 }
             }
@@ -56,7 +56,7 @@ extension ClockControl {
     private func advance(
         by interval: Interval, _ patience: Duration, _ request: Idempotency?, _ connection: Connection
     ) async throws -> ClockReading {
-        var start = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
+        var start = try Self.reading(try await connection.execute(Query(Self.reading, rowsExpected: 1))[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
         guard interval <= Instant.documented.upperBound - start.now else { throw ClockError.beyondCalendar }
         var target = Int((start.now + interval).milliseconds)
@@ -72,16 +72,16 @@ extension ClockControl {
         }
         try await settle(patience, connection)
         while true {
-            let next = try await connection.run(Call(Self.deadlines)).map { try $0.int(1) }.min()
+            let next = try await connection.execute(Query(Self.deadlines)).map { try $0.int(1) }.min()
             let moment = min(next ?? .max, target)
-            let reached = try await connection.run(Call(Self.step, [.int(moment)], rowsExpected: 1))[0].int(0)
+            let reached = try await connection.execute(Query(Self.step, [.int(moment)], rowsExpected: 1))[0].int(0)
             try await settle(patience, connection)
             guard reached < target else { break }
         }
-        let end = try Self.reading(try await connection.run(Call(Self.reading, rowsExpected: 1))[0])
+        let end = try Self.reading(try await connection.execute(Query(Self.reading, rowsExpected: 1))[0])
         if let request {
             let answer = Array(String(end.now.milliseconds).utf8)
-            _ = try await connection.run(Self.book.closing(request, answer: answer))
+            _ = try await connection.execute(Self.book.closing(request, answer: answer))
         }
         return end
     }
@@ -89,10 +89,10 @@ extension ClockControl {
     /// Stores the request with its target, and deletes old requests.
     private func begin(
         _ request: Idempotency, until target: Int, _ connection: Connection
-    ) async throws -> RequestBook.Entry {
-        _ = try await connection.run([Call(Statement("BEGIN")), Self.book.forgetting(limit: 1000)])
+    ) async throws -> IdempotencyStore.Entry {
+        _ = try await connection.execute([Query(Statement("BEGIN")), Self.book.forgetting(limit: 1000)])
         let entry = try await Self.book.open(request, progress: target, connection)
-        _ = try await connection.run(Call(.commit))
+        _ = try await connection.execute(Query(.commit))
         return entry
     }
 
@@ -103,9 +103,9 @@ extension ClockControl {
         let end = ContinuousClock.now + patience
         var pause = Pause()
         while true {
-            let rows = try await connection.run([
-                Call(LogReader.heads), Call(Self.behind), Call(Self.deadlines), Call(Self.reading, rowsExpected: 1),
-                Call(LogReader.heads),
+            let rows = try await connection.execute([
+                Query(LogReader.heads), Query(Self.behind), Query(Self.deadlines), Query(Self.reading, rowsExpected: 1),
+                Query(LogReader.heads),
             ])
             let now = try Self.reading(rows[3][0]).now
             var laggards: [String: Laggard] = [:]

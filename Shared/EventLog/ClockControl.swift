@@ -77,7 +77,7 @@ public struct ClockControl: Sendable {
 
     /// Reads the clock.
     public func read() async throws(PostgresError) -> ClockReading {
-        try Self.reading(try await pool.run(Call(Self.reading, rowsExpected: 1))[0])
+        try Self.reading(try await pool.execute(Query(Self.reading, rowsExpected: 1))[0])
     }
 
     static func reading(_ row: Row) throws(PostgresError) -> ClockReading {
@@ -94,8 +94,8 @@ public struct ClockControl: Sendable {
     /// - Throws: ``ClockError/notVirtual``, or a `PostgresError`.
     @discardableResult
     public func set(rate: Double? = nil, frozen: Bool) async throws -> ClockReading {
-        let rows = try await pool.run([
-            Call(Self.set, [.double(rate), .bool(frozen)], rowsExpected: 1), Call(Self.reading, rowsExpected: 1),
+        let rows = try await pool.execute([
+            Query(Self.set, [.double(rate), .bool(frozen)], rowsExpected: 1), Query(Self.reading, rowsExpected: 1),
         ])
         guard try rows[0][0].bool(0) else { throw ClockError.notVirtual }
         return try Self.reading(rows[1][0])
@@ -115,8 +115,8 @@ extension LogSchema {
     ///
     /// - Parameter connection: with the role of the schema's owner.
     public static func makeClockVirtual(_ connection: Connection) async throws(PostgresError) {
-        _ = try await connection.run(
-            Call(
+        _ = try await connection.execute(
+            Query(
                 Statement(
                     """
                     UPDATE bus.clock SET is_virtual = true, real_epoch = moment, virtual_epoch = moment, rate = 1

@@ -15,7 +15,7 @@ public struct ClockFollower: Service {
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     public init(
-        _ clock: SharedClock, pool: ConnectionPool, news: HintReceiver, poll: Duration = .milliseconds(500),
+        _ clock: SharedClock, pool: ConnectionPool, updates: WakeUpReceiver, poll: Duration = .milliseconds(500),
         logger: Logger
     ) {
         self.clock = clock
@@ -23,10 +23,10 @@ public struct ClockFollower: Service {
         self.poll = poll
         self.logger = logger
         let continuation = signal.continuation
-        news.follow { news in
-            switch news {
+        updates.follow { updates in
+            switch updates {
             case .clock, .everything: continuation.yield()
-            case .hint: break
+            case .wakeUp: break
             }
         }
     }
@@ -63,7 +63,7 @@ public struct ClockFollower: Service {
     private func read() async {
         do {
             let asked = ContinuousClock.now
-            let row = try await pool.run(Call(SharedClock.read, rowsExpected: 1))[0]
+            let row = try await pool.execute(Query(SharedClock.read, rowsExpected: 1))[0]
             clock.take(try ClockSample(row, realAt: 4, asked: asked))
             noteSkew()
         } catch {

@@ -67,14 +67,14 @@ public enum EventOrder: String, Sendable, CaseIterable {
 
 /// A position in the feed: an offset for each of its partitions. Oldest first, it is the last returned offset; newest
 /// first, the next offset to return.
-public typealias LogVector = [Int: Int]
+public typealias PositionVector = [Int: Int]
 
 /// A page of the feed.
 public struct EventPage: Sendable, Equatable {
     /// The events: by offset within a partition, by append time across partitions.
     public var events: [Event]
     /// The position of the next page.
-    public var next: LogVector
+    public var next: PositionVector
     /// Whether the feed has no more events now.
     public var isComplete: Bool
 }
@@ -86,13 +86,13 @@ public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The position is not of this log.
     case foreignPlace
     /// The position is after the end of the log: the log was restored to an earlier point.
-    case beyondLog(LogPlace, head: Int)
+    case beyondLog(LogPosition, head: Int)
 
     public var description: String {
         switch self {
         case .beyondRetention: "retention dropped events after the position; start again without it"
         case .foreignPlace: "the position is not of this log"
-        case .beyondLog(let place, let head): "position \(place) is beyond the end of the partition, \(head)"
+        case .beyondLog(let position, let head): "position \(position) is beyond the end of the partition, \(head)"
         }
     }
 }

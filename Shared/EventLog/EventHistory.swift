@@ -61,7 +61,7 @@ public struct EventHistory<D: EventData>: Sendable {
         let parameters: [Parameter] = [
             .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(D.type), .text(app),
         ]
-        return try await pool.run(Call(statement, parameters + more)).map { row in
+        return try await pool.execute(Query(statement, parameters + more)).map { row in
             Entry(
                 offset: try row.int(0), time: Instant(milliseconds: Int64(try row.int(1))),
                 data: try D(jsonBytes: row.bytes(2), lenient: true))

@@ -65,9 +65,9 @@ extension LogMaintenance {
 
     /// Takes the missing snapshots of past days, one partition at a time to keep transactions short.
     func takeSnapshots(_ connection: Connection) async throws(PostgresError) {
-        for row in try await connection.run(Call(Self.unseen)) {
-            _ = try await connection.run(
-                Call(
+        for row in try await connection.execute(Query(Self.unseen)) {
+            _ = try await connection.execute(
+                Query(
                     Self.take,
                     [
                         .int4(Int32(try row.int(1))), .date(daysSinceEpoch: try row.daysSinceEpoch(0)),
@@ -78,18 +78,18 @@ extension LogMaintenance {
 
     /// Deletes kept events without a dead letter.
     func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
-        _ = try await connection.run(Call(Self.forgetKept))
+        _ = try await connection.execute(Query(Self.forgetKept))
     }
 
     /// Returns the days that are older than the retention, oldest first.
     func overdue(_ retentionDays: Int, _ connection: Connection) async throws(PostgresError) -> [Day] {
-        if let row = try await connection.run(Call(Self.unsure, [.int4(Int32(retentionDays))])).first {
+        if let row = try await connection.execute(Query(Self.unsure, [.int4(Int32(retentionDays))])).first {
             let (newest, reference) = (try row.text(0), try row.text(1))
             logger.warning(
                 "kept old days, the newest events may have times of a wrong clock",
                 metadata: ["newest": "\(newest)", "countedFrom": "\(reference)"])
         }
-        return try await connection.run(Call(Self.overdue, [.int4(Int32(retentionDays))])).map {
+        return try await connection.execute(Query(Self.overdue, [.int4(Int32(retentionDays))])).map {
             row throws(PostgresError) in
             Day(
                 number: try row.daysSinceEpoch(0), name: try row.text(1), isAttached: try row.bool(2),
@@ -100,7 +100,7 @@ extension LogMaintenance {
     /// Returns the consumers that have not read a whole day.
     func readers(of day: Day, _ connection: Connection) async throws(PostgresError) -> [String] {
         guard day.isAttached, !day.isDetaching else { return [] }
-        return try await connection.run(Call(Self.readers, [.date(daysSinceEpoch: day.number)]))
+        return try await connection.execute(Query(Self.readers, [.date(daysSinceEpoch: day.number)]))
             .map { row throws(PostgresError) in try row.text(0) }
     }
 
@@ -121,14 +121,15 @@ extension LogMaintenance {
     /// dropped.
     private func makeBases(of day: Day, _ connection: Connection) async throws(PostgresError) {
         let date = Parameter.date(daysSinceEpoch: day.number)
-        let services = try await connection.run(Call(Self.services)).map { row throws(PostgresError) in try row.text(0)
+        let services = try await connection.execute(Query(Self.services)).map { row throws(PostgresError) in
+            try row.text(0)
         }
-        for row in try await connection.run(Call(Self.partitions)) {
-            let place = Parameter.int4(Int32(try row.int(0)))
-            let bases = services.map { Call(Self.makeBases, [place, date, .text($0)]) }
-            _ = try await connection.run(
-                [Call(Statement("BEGIN")), Call(Self.keepEvents, [place, date])] + bases
-                    + [Call(Self.give, [place, date]), Call(.commit)])
+        for row in try await connection.execute(Query(Self.partitions)) {
+            let partitionParameter = Parameter.int4(Int32(try row.int(0)))
+            let bases = services.map { Query(Self.makeBases, [partitionParameter, date, .text($0)]) }
+            _ = try await connection.execute(
+                [Query(Statement("BEGIN")), Query(Self.keepEvents, [partitionParameter, date])] + bases
+                    + [Query(Self.give, [partitionParameter, date]), Query(.commit)])
         }
     }
 }

@@ -28,20 +28,21 @@ extension LogQueries {
 
     /// Returns whether the log has, or had, an event of an aggregate.
     public func knows(_ key: AggregateKey) async throws(PostgresError) -> Bool {
-        let place = Parameter.int4(Int32(key.partition(of: partitions)))
-        return try await pool.run(Call(Self.known, [place, .text(key.description)], rowsExpected: 1))[0].bool(0)
+        let partitionParameter = Parameter.int4(Int32(key.partition(of: partitions)))
+        return try await pool.execute(
+            Query(Self.known, [partitionParameter, .text(key.description)], rowsExpected: 1))[0].bool(0)
     }
 
     /// Returns the event with an id.
     public func event(id: UUID) async throws(PostgresError) -> Event? {
-        guard let row = try await pool.run(Call(Self.byID, [.uuid(id)])).first else { return nil }
+        guard let row = try await pool.execute(Query(Self.byID, [.uuid(id)])).first else { return nil }
         return try LogReader.event(row)
     }
 
     /// Returns the event at a position.
     public func event(partition: Int, offset: Int) async throws(PostgresError) -> Event? {
-        let call = Call(Self.byPlace, [.int4(Int32(clamping: partition)), .int(offset)])
-        guard let row = try await pool.run(call).first else { return nil }
+        let call = Query(Self.byPlace, [.int4(Int32(clamping: partition)), .int(offset)])
+        guard let row = try await pool.execute(call).first else { return nil }
         return try LogReader.event(row)
     }
 
@@ -72,8 +73,8 @@ extension LogQueries {
     public func events(
         ofCorrelation correlation: UUID, since: Instant? = nil, limit: Int
     ) async throws(PostgresError) -> [Event] {
-        let call = Call(Self.related, [.uuid(correlation), .int(limit), .int(since.map { Int($0.milliseconds) })])
-        return try await pool.run(call).map { row throws(PostgresError) in try LogReader.event(row) }
+        let call = Query(Self.related, [.uuid(correlation), .int(limit), .int(since.map { Int($0.milliseconds) })])
+        return try await pool.execute(call).map { row throws(PostgresError) in try LogReader.event(row) }
     }
 }
 

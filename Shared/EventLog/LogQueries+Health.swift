@@ -4,7 +4,7 @@ public import Postgres
 public import Timeline
 
 /// The read position of a consumer in a partition.
-public struct ConsumerPlace: Sendable, Equatable {
+public struct ConsumerPosition: Sendable, Equatable {
     public var partition: Int
     /// The last offset that the consumer has read.
     public var offset: Int
@@ -22,7 +22,7 @@ public struct ConsumerPlace: Sendable, Equatable {
 }
 
 /// A dead letter: an input that a consumer could not process, or one that waits behind it. Its key is parked.
-public struct LetterAside: Sendable, Equatable {
+public struct DeadLetterSummary: Sendable, Equatable {
     public var consumer: String
     public var key: AggregateKey
     public var partition: Int
@@ -36,13 +36,13 @@ public struct LetterAside: Sendable, Equatable {
     public var setAsideAt: Instant
 
     /// The position among the dead letters.
-    public var place: LetterPlace {
-        LetterPlace(consumer: consumer, partition: partition, key: key.description, offset: offset ?? 0)
+    public var position: DeadLetterPosition {
+        DeadLetterPosition(consumer: consumer, partition: partition, key: key.description, offset: offset ?? 0)
     }
 }
 
 /// A position among the dead letters of all consumers.
-public struct LetterPlace: Sendable, Equatable {
+public struct DeadLetterPosition: Sendable, Equatable {
     public var consumer: String
     public var partition: Int
     public var key: String
@@ -82,7 +82,7 @@ extension LogQueries {
             ORDER BY e.log_offset LIMIT 1) AS waiting ON true
         ORDER BY c.consumer, c.partition
         """)
-    private static let stretch = Statement(
+    private static let block = Statement(
         """
         SELECT count(*), count(DISTINCT log_offset) FROM bus.events
         WHERE partition = $1 AND log_offset > $2 AND log_offset <= $3
@@ -97,17 +97,17 @@ extension LogQueries {
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
     /// Returns every consumer with its positions, by name and partition.
-    public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPlace])] {
-        var consumers: [(name: String, places: [ConsumerPlace])] = []
-        for row in try await pool.run(Call(Self.places)) {
-            let place = ConsumerPlace(
+    public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPosition])] {
+        var consumers: [(name: String, places: [ConsumerPosition])] = []
+        for row in try await pool.execute(Query(Self.places)) {
+            let position = ConsumerPosition(
                 partition: try row.int(1), offset: try row.int(2), head: try row.int(3), owner: try row.optionalUUID(4),
                 attempts: try row.int(5), waitingSince: try row.optionalTimestampMilliseconds(6))
             let name = try row.text(0)
             if consumers.last?.name == name {
-                consumers[consumers.count - 1].places.append(place)
+                consumers[consumers.count - 1].places.append(position)
             } else {
-                consumers.append((name, [place]))
+                consumers.append((name, [position]))
             }
         }
         return consumers
@@ -117,17 +117,17 @@ extension LogQueries {
     ///
     /// - Parameters:
     ///   - consumer: nil for all.
-    ///   - place: the position of the last known one; nil for the first page.
+    ///   - position: the position of the last known one; nil for the first page.
     public func deadLetters(
-        of consumer: String? = nil, after place: LetterPlace? = nil, limit: Int
-    ) async throws(PostgresError) -> [LetterAside] {
+        of consumer: String? = nil, after position: DeadLetterPosition? = nil, limit: Int
+    ) async throws(PostgresError) -> [DeadLetterSummary] {
         let parameters: [Parameter] = [
-            .text(consumer), .text(place?.consumer), .int4(place.map { Int32(clamping: $0.partition) }),
-            .text(place?.key), .int(place?.offset), .int(limit),
+            .text(consumer), .text(position?.consumer), .int4(position.map { Int32(clamping: $0.partition) }),
+            .text(position?.key), .int(position?.offset), .int(limit),
         ]
-        return try await pool.run(Call(Self.letters, parameters)).map { row throws(PostgresError) in
+        return try await pool.execute(Query(Self.letters, parameters)).map { row throws(PostgresError) in
             let offset = try row.int(3)
-            return LetterAside(
+            return DeadLetterSummary(
                 consumer: try row.text(0), key: AggregateKey(try row.text(1)), partition: try row.int(2),
                 offset: offset == 0 ? nil : offset,
                 due: try row.optionalInt(4).map { Instant(milliseconds: Int64($0)) }, reason: try row.optionalText(5),
@@ -143,8 +143,8 @@ extension LogQueries {
         var low = droppedTo
         while low < head {
             let high = min(head, low + 50_000)
-            let row = try await pool.run(
-                Call(Self.stretch, [.int4(Int32(partition)), .int(low), .int(high)], rowsExpected: 1))[0]
+            let row = try await pool.execute(
+                Query(Self.block, [.int4(Int32(partition)), .int(low), .int(high)], rowsExpected: 1))[0]
             let count = try row.int(0)
             let distinct = try row.int(1)
             if count != high - low || distinct != count { check.faults.append(low + 1...high) }
@@ -159,12 +159,12 @@ extension LogQueries {
 
     /// Returns the number of days after today for which events have a table.
     public func daysAhead() async throws(PostgresError) -> Int {
-        try await pool.run(Call(Self.daysAhead, rowsExpected: 1))[0].int(0)
+        try await pool.execute(Query(Self.daysAhead, rowsExpected: 1))[0].int(0)
     }
 
     /// Returns a fault for `/readyz` if too few of the next days have a table.
     public static func daysFault(_ connection: Connection) async throws(PostgresError) -> String? {
-        let days = try await connection.run(Call(daysAhead, rowsExpected: 1))[0].int(0)
+        let days = try await connection.execute(Query(daysAhead, rowsExpected: 1))[0].int(0)
         return days < LogMaintenance.fewestDaysAhead ? "the log has tables for only \(days) days ahead" : nil
     }
 }

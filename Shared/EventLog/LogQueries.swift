@@ -12,13 +12,13 @@ public struct LogQueries: Sendable {
     let pool: ConnectionPool
     /// The number of partitions of the log.
     public let partitions: Int
-    private let outline: (any LogOutline)?
+    private let skipIndex: (any SkipIndex)?
 
-    /// - Parameter outline: a skip index for filters without a database index; without it they scan all events.
-    public init(pool: ConnectionPool, partitions: Int, outline: (any LogOutline)? = nil) {
+    /// - Parameter skipIndex: a skip index for filters without a database index; without it they scan all events.
+    public init(pool: ConnectionPool, partitions: Int, skipIndex: (any SkipIndex)? = nil) {
         self.pool = pool
         self.partitions = partitions
-        self.outline = outline
+        self.skipIndex = skipIndex
     }
 
     private static let bounds = Statement(
@@ -30,7 +30,7 @@ public struct LogQueries: Sendable {
     /// Returns the retained range of each partition: after `droppedTo`, up to `head`.
     func bounds() async throws(PostgresError) -> [Int: (head: Int, droppedTo: Int)] {
         var bounds: [Int: (head: Int, droppedTo: Int)] = [:]
-        for row in try await pool.run(Call(Self.bounds)) {
+        for row in try await pool.execute(Query(Self.bounds)) {
             bounds[try row.int(0)] = (try row.int(1), try row.int(2))
         }
         return bounds
@@ -46,71 +46,71 @@ public struct LogQueries: Sendable {
     ///   - limit: the most events. A page may have fewer or none although more exist.
     /// - Throws: ``LogQueryError``, or a `PostgresError`.
     public func page(
-        _ filter: EventFilter, _ order: EventOrder, from place: LogVector? = nil, limit: Int
+        _ filter: EventFilter, _ order: EventOrder, from position: PositionVector? = nil, limit: Int
     ) async throws -> EventPage {
         let bounds = try await bounds()
-        let isFirst = place == nil
-        var place = try self.place(place, in: bounds, filter, order)
+        let isFirst = position == nil
+        var position = try self.position(position, in: bounds, filter, order)
         let end = ContinuousClock.now + Self.patience
         var events: [Event] = []
-        var width = LogReach.first
+        var width = ScanPlan.first
         var doubled = 1
         while true {
-            let rest = place.sorted { $0.key < $1.key }.compactMap { partition, offset in
+            let rest = position.sorted { $0.key < $1.key }.compactMap { partition, offset in
                 LogSpan(partition, offset, order, bounds[partition] ?? (0, 0))
             }
-            guard !rest.isEmpty else { return EventPage(events: events, next: place, isComplete: true) }
+            guard !rest.isEmpty else { return EventPage(events: events, next: position, isComplete: true) }
             guard events.count < limit, events.isEmpty || ContinuousClock.now < end else {
-                return EventPage(events: events, next: place, isComplete: false)
+                return EventPage(events: events, next: position, isComplete: false)
             }
-            let reach = try await reach(rest, filter, order, stretches: width)
+            let plan = try await plan(rest, filter, order, blocks: width)
             let left = limit - events.count
             // Events are rarely spread more unevenly over partitions. A single partition gets the whole limit.
-            let share = place.count == 1 ? left + 1 : min(left + 1, doubled * (2 * left / place.count + 8))
+            let share = position.count == 1 ? left + 1 : min(left + 1, doubled * (2 * left / position.count + 8))
             let found = try await read(
-                reach.spans, until: reach.frontiers(rest, order), filter, order, share: share, limit: left)
-            if order == .oldest, try await isOvertaken(place) {
+                plan.spans, until: plan.watermarks(rest, order), filter, order, share: share, limit: left)
+            if order == .oldest, try await isOvertaken(position) {
                 // Retention dropped events during the read: fail a resumed page, restart a fresh one.
                 guard isFirst else { throw LogQueryError.beyondRetention }
                 return try await page(filter, order, limit: limit)
             }
-            for event in found.events { place[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
+            for event in found.events { position[event.partition] = order == .oldest ? event.offset : event.offset - 1 }
             switch found.end {
-            case .all: place.merge(reach.place) { $1 }
-            case .frontier(let partition, nil): place[partition] = reach.place[partition]
-            case .frontier(_, let rest?):
-                place.merge(reach.place) { $1 }
-                for (partition, offset) in rest { place[partition] = order == .oldest ? offset - 1 : offset }
+            case .all: position.merge(plan.position) { $1 }
+            case .watermark(let partition, nil): position[partition] = plan.position[partition]
+            case .watermark(_, let rest?):
+                position.merge(plan.position) { $1 }
+                for (partition, offset) in rest { position[partition] = order == .oldest ? offset - 1 : offset }
             case .share, .limit: break
             }
             // Skip the scanned offsets of partitions without a match.
-            for (partition, offset) in reach.place where !found.partitions.contains(partition) {
-                place[partition] = offset
+            for (partition, offset) in plan.position where !found.partitions.contains(partition) {
+                position[partition] = offset
             }
-            if found.end == .share { doubled *= 2 } else { width = min(2 * width, LogReach.most) }
+            if found.end == .share { doubled *= 2 } else { width = min(2 * width, ScanPlan.most) }
             events += found.events
             if events.isEmpty, ContinuousClock.now >= end {
-                return EventPage(events: [], next: place, isComplete: false)
+                return EventPage(events: [], next: position, isComplete: false)
             }
         }
     }
 
     /// Returns whether retention has dropped events after a position.
-    private func isOvertaken(_ place: LogVector) async throws(PostgresError) -> Bool {
+    private func isOvertaken(_ position: PositionVector) async throws(PostgresError) -> Bool {
         let bounds = try await bounds()
-        return place.contains { $0.value < bounds[$0.key]?.droppedTo ?? 0 }
+        return position.contains { $0.value < bounds[$0.key]?.droppedTo ?? 0 }
     }
 
     /// Returns the next scan.
-    private func reach(
-        _ rest: [LogSpan], _ filter: EventFilter, _ order: EventOrder, stretches: Int
-    ) async throws(PostgresError) -> LogReach {
-        guard !filter.isIndexed, !filter.isEmpty else { return LogReach(all: rest, order) }
-        guard let outline, filter.isOutlined else {
-            return LogReach(all: rest.map { $0.first(Self.window, order) }, order)
+    private func plan(
+        _ rest: [LogSpan], _ filter: EventFilter, _ order: EventOrder, blocks: Int
+    ) async throws(PostgresError) -> ScanPlan {
+        guard !filter.isIndexed, !filter.isEmpty else { return ScanPlan(all: rest, order) }
+        guard let skipIndex, filter.isOutlined else {
+            return ScanPlan(all: rest.map { $0.first(Self.window, order) }, order)
         }
-        let wanted = try await outline.stretches(of: rest, filter, order, atMost: stretches)
-        return LogReach(rest, wanted, order, atMost: stretches, window: Self.window)
+        let wanted = try await skipIndex.blocks(of: rest, filter, order, atMost: blocks)
+        return ScanPlan(rest, wanted, order, atMost: blocks, window: Self.window)
     }
 
     /// Returns the start position of a filter's live feed.
@@ -118,11 +118,11 @@ public struct LogQueries: Sendable {
     /// - Parameter place: the last offsets that the reader has, for at least the filter's partitions; nil for new
     ///   events only.
     /// - Throws: ``LogQueryError``, or a `PostgresError`.
-    public func start(of filter: EventFilter, after place: LogVector?) async throws -> LogVector {
+    public func start(of filter: EventFilter, after position: PositionVector?) async throws -> PositionVector {
         let bounds = try await bounds()
         let wanted = Set(self.wanted(filter))
-        return try self.place(
-            place?.filter { wanted.contains($0.key) } ?? bounds.filter { wanted.contains($0.key) }.mapValues(\.head),
+        return try self.position(
+            position?.filter { wanted.contains($0.key) } ?? bounds.filter { wanted.contains($0.key) }.mapValues(\.head),
             in: bounds, filter, .oldest)
     }
 
@@ -132,26 +132,29 @@ public struct LogQueries: Sendable {
     }
 
     /// Returns a validated position; without one, the start of the order.
-    private func place(
-        _ place: LogVector?, in bounds: [Int: (head: Int, droppedTo: Int)], _ filter: EventFilter, _ order: EventOrder
-    ) throws(LogQueryError) -> LogVector {
+    private func position(
+        _ position: PositionVector?, in bounds: [Int: (head: Int, droppedTo: Int)], _ filter: EventFilter,
+        _ order: EventOrder
+    ) throws(LogQueryError) -> PositionVector {
         let wanted = wanted(filter)
-        guard let place else {
-            return LogVector(
+        guard let position else {
+            return PositionVector(
                 uniqueKeysWithValues: wanted.map { partition in
                     let (head, droppedTo) = bounds[partition] ?? (0, 0)
                     return (partition, order == .oldest ? droppedTo : head)
                 })
         }
-        guard place.keys.sorted() == wanted, place.values.allSatisfy({ $0 >= 0 }) else { throw .foreignPlace }
-        for (partition, offset) in place.sorted(by: { $0.key < $1.key }) {
+        guard position.keys.sorted() == wanted, position.values.allSatisfy({ $0 >= 0 }) else { throw .foreignPlace }
+        for (partition, offset) in position.sorted(by: { $0.key < $1.key }) {
             let head = bounds[partition]?.head ?? 0
-            guard offset <= head else { throw .beyondLog(LogPlace(partition: partition, offset: offset), head: head) }
+            guard offset <= head else {
+                throw .beyondLog(LogPosition(partition: partition, offset: offset), head: head)
+            }
         }
-        if order == .oldest, place.contains(where: { $0.value < bounds[$0.key]?.droppedTo ?? 0 }) {
+        if order == .oldest, position.contains(where: { $0.value < bounds[$0.key]?.droppedTo ?? 0 }) {
             throw .beyondRetention
         }
-        return place
+        return position
     }
 
     /// The reason why a read ended.
@@ -164,24 +167,24 @@ public struct LogQueries: Sendable {
         case share
         /// The next event may be after the watermark of this partition, whose found events are all returned. The rest
         /// is the first found offset of each other partition that is not returned yet; nil if that is not known.
-        case frontier(Int, rest: LogVector?)
+        case watermark(Int, rest: PositionVector?)
     }
 
     /// Reads the first matching events of spans, as far as their order is known.
     ///
     /// - Parameters:
-    ///   - frontiers: the watermarks of partitions that the spans do not read to their ends.
+    ///   - watermarks: the watermarks of partitions that the spans do not read to their ends.
     ///   - share: the most events of each span.
     ///   - limit: the most events of all spans.
     /// - Returns: the events, the reason for the end, and the partitions with a match, returned or not.
     private func read(
-        _ spans: [LogSpan], until frontiers: [(partition: Int, offset: Int)], _ filter: EventFilter,
+        _ spans: [LogSpan], until watermarks: [(partition: Int, offset: Int)], _ filter: EventFilter,
         _ order: EventOrder, share: Int, limit: Int
     ) async throws(PostgresError) -> (events: [Event], end: ReadEnd, partitions: Set<Int>) {
         guard !spans.isEmpty else { return ([], .all, []) }
         var parameters: [Parameter] = [
             .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(share),
-            .int(limit + 1), .int4s(frontiers.map { Int32($0.partition) }), .ints(frontiers.map(\.offset)),
+            .int(limit + 1), .int4s(watermarks.map { Int32($0.partition) }), .ints(watermarks.map(\.offset)),
         ]
         let condition = filter.condition(&parameters)
         // Sort by the running max of `appended_at` (min for newest first), so clock skew cannot reorder a partition.
@@ -214,19 +217,19 @@ public struct LogQueries: Sendable {
             ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
         var events: [Event] = []
-        let rows = try await pool.run(Call(statement, parameters))
+        let rows = try await pool.execute(Query(statement, parameters))
         let partitions = Set(try rows.first?.ints(16) ?? [])
         for row in rows {
             guard events.count < limit else { return (events, .limit, partitions) }
             if try row.optionalBool(14) == true {
-                var rest: LogVector?
+                var rest: PositionVector?
                 if rows.count <= limit {
                     let places = try rows.dropFirst(events.count).map { row throws(PostgresError) in
                         (try row.int(0), try row.int(1))
                     }
-                    rest = LogVector(places) { first, _ in first }
+                    rest = PositionVector(places) { first, _ in first }
                 }
-                return (events, .frontier(try row.int(15), rest: rest), partitions)
+                return (events, .watermark(try row.int(15), rest: rest), partitions)
             }
             events.append(try LogReader.event(row))
             if try row.bool(13) { return (events, .share, partitions) }

@@ -10,14 +10,14 @@ public enum LogReader {
         """
 
     /// The most offsets that ``following`` scans, so that a consumer of rare types does not hold its lock for long.
-    public static let reach = 20_000
+    public static let scanLimit = 20_000
 
-    /// Reads events of some types after an offset, oldest first, within ``reach``. Parameters: partition, offset,
+    /// Reads events of some types after an offset, oldest first, within ``scanLimit``. Parameters: partition, offset,
     /// types, limit.
     public static let following = Statement(
         """
         SELECT \(columns) FROM bus.events
-        WHERE partition = $1 AND log_offset > $2 AND log_offset <= $2 + \(reach) AND type = ANY($3)
+        WHERE partition = $1 AND log_offset > $2 AND log_offset <= $2 + \(scanLimit) AND type = ANY($3)
         ORDER BY log_offset LIMIT $4
         """)
 
@@ -28,7 +28,7 @@ public enum LogReader {
         SELECT \(columns) FROM bus.events
         WHERE partition = $1 AND type = ANY($3)
             AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
-            AND log_offset <= (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2) + \(reach)
+            AND log_offset <= (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2) + \(scanLimit)
         ORDER BY log_offset LIMIT $4
         """)
 

@@ -32,17 +32,17 @@ public enum LogSchema {
     /// - Throws: ``LogError`` if the log exists with another number of partitions.
     public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
-        _ = try await connection.run([
-            Call(
+        _ = try await connection.execute([
+            Query(
                 Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
                 [.int4(Int32(partitions))]),
-            Call(
+            Query(
                 Statement(
                     """
                     INSERT INTO bus.partitions (partition)
                     SELECT n FROM bus.settings, generate_series(0, partitions - 1) AS n ON CONFLICT DO NOTHING
                     """)),
-            Call(Statement("SELECT bus.ensure_days(7)")),
+            Query(Statement("SELECT bus.ensure_days(7)")),
         ])
         try await verify(connection, partitions: partitions)
     }
@@ -76,7 +76,7 @@ public enum LogSchema {
             SELECT partition::int8, dropped_to FROM missing WHERE dropped_to > 0 AND NOT $2
             ORDER BY partition LIMIT 1
             """)
-        guard let row = try await connection.run(Call(register, [.text(consumer), .bool(bootstraps)])).first else {
+        guard let row = try await connection.execute(Query(register, [.text(consumer), .bool(bootstraps)])).first else {
             return
         }
         throw LogError.registeredTooLate(consumer: consumer, partition: try row.int(0), droppedTo: try row.int(1))
@@ -160,7 +160,8 @@ public enum LogSchema {
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?
         do {
-            inDatabase = try await connection.run(Call(Statement("SELECT partitions::int8 FROM bus.settings"))).first?
+            inDatabase = try await connection.execute(Query(Statement("SELECT partitions::int8 FROM bus.settings")))
+                .first?
                 .int(0)
         } catch {
             throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error

@@ -17,7 +17,7 @@ enum LogSelection: Sendable {
 public enum LogStep: Sendable, Equatable {
     case event(Event)
     /// The stream has delivered all its events up to here. It may resume here, even if its last event is much older.
-    case mark(LogVector)
+    case mark(PositionVector)
 }
 
 /// Events of the log after a position: first the past ones, read as fast as the reader consumes them, then live.

@@ -42,7 +42,7 @@ extension LogTail {
         private var marks = 0
         private var markedAt = ContinuousClock.now
         /// The position of the last mark.
-        private var mark: LogVector
+        private var mark: PositionVector
 
         init(selection: LogSelection, from: [Int: Int], continuation: Live.Steps.Continuation) {
             (self.selection, self.from, self.continuation) = (selection, from, continuation)

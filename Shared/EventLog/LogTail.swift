@@ -46,18 +46,19 @@ public final class LogTail: Service {
 
     /// - Parameters:
     ///   - partitions: the number of partitions of the log.
-    ///   - news: the source of wake-ups.
+    ///   - updates: the source of wake-ups.
     public init(
-        pool: ConnectionPool, partitions: Int, news: HintReceiver, markInterval: Duration = .seconds(10), logger: Logger
+        pool: ConnectionPool, partitions: Int, updates: WakeUpReceiver, markInterval: Duration = .seconds(10),
+        logger: Logger
     ) {
         self.pool = pool
         self.partitions = partitions
         self.markInterval = markInterval
         self.logger = logger
-        news.follow { [weak self] news in
-            switch news {
+        updates.follow { [weak self] updates in
+            switch updates {
             case .everything: self?.look(at: nil)
-            case .hint(let hint): self?.look(at: hint.partitions)
+            case .wakeUp(let wakeUp): self?.look(at: wakeUp.partitions)
             case .clock: break
             }
         }
@@ -96,7 +97,7 @@ public final class LogTail: Service {
     /// Returns the head of every partition.
     public func heads() async throws(PostgresError) -> [Int: Int] {
         var heads: [Int: Int] = [:]
-        for row in try await pool.run(Call(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
+        for row in try await pool.execute(Query(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
         return heads
     }
 
@@ -111,7 +112,7 @@ public final class LogTail: Service {
     public func isBeyondRetention(_ start: [Int: Int]) async throws(PostgresError) -> Bool {
         let places = start.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32($0.key) }), .ints(places.map(\.value))]
-        return try await pool.run(Call(Self.dropped, parameters))[0].bool(0)
+        return try await pool.execute(Query(Self.dropped, parameters))[0].bool(0)
     }
 
     /// Runs until graceful shutdown or cancellation.
@@ -153,10 +154,10 @@ public final class LogTail: Service {
             mark()
             guard !positions.isEmpty else { return }
             do {
-                let calls = positions.map {
-                    Call(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
+                let queries = positions.map {
+                    Query(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
                 }
-                for ((partition, position), rows) in zip(positions, try await pool.run(calls)) {
+                for ((partition, position), rows) in zip(positions, try await pool.execute(queries)) {
                     let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
                     route(events, partition, position, pass)
                 }
@@ -260,7 +261,7 @@ public final class LogTail: Service {
     func replay(
         _ selection: LogSelection, after positions: [Int: Int]
     ) async throws(PostgresError) -> (events: [Event], positions: [Int: Int], isAtHead: Bool) {
-        var calls = [Call(LogReader.heads)]
+        var queries = [Query(LogReader.heads)]
         // A reader of many partitions should buffer no more than a reader of few.
         let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
@@ -269,12 +270,12 @@ public final class LogTail: Service {
             let call =
                 switch selection {
                 case .key(let key):
-                    Call(LogReader.ofKey, [place, .text(key.description), .int(position), .int(chunk)])
-                case .matching: Call(LogReader.all, [place, .int(position), .int(chunk)])
+                    Query(LogReader.ofKey, [place, .text(key.description), .int(position), .int(chunk)])
+                case .matching: Query(LogReader.all, [place, .int(position), .int(chunk)])
                 }
-            calls.append(call)
+            queries.append(call)
         }
-        let rows = try await pool.run(calls)
+        let rows = try await pool.execute(queries)
         var heads: [Int: Int] = [:]
         for row in rows[0] { heads[try row.int(0)] = try row.int(1) }
         var found = (lists: [[Event]](), positions: positions, isAtHead: true)

@@ -36,7 +36,7 @@ public struct RevocationLog: Sendable {
     /// Returns the revocations of the table.
     public func kept() async throws(PostgresError) -> Revocations {
         // Read the positions first: the table has all revocations up to them, and perhaps more.
-        let rows = try await pool.run([Call(Self.positions), Call(Self.devices)])
+        let rows = try await pool.execute([Query(Self.positions), Query(Self.devices)])
         var kept = Revocations()
         for row in rows[0] { kept.positions[try row.int(0)] = try row.int(1) }
         for row in rows[1] {
@@ -55,25 +55,25 @@ public struct RevocationLog: Sendable {
         var isAtHead = true
         // The heads were read before the events, and commit order is offset order: up to there no event is missing.
         var behind: [(partition: Int, position: Int, head: Int)] = []
-        for row in try await pool.run(Call(LogReader.heads)) {
+        for row in try await pool.execute(Query(LogReader.heads)) {
             let (partition, head) = (try row.int(0), try row.int(1))
             let position = positions[partition, default: 0]
             if position < head { behind.append((partition, position, head)) }
         }
         guard !behind.isEmpty else { return (found, true) }
-        let calls = behind.map {
-            Call(
+        let queries = behind.map {
+            Query(
                 LogReader.following,
                 [.int4(Int32($0.partition)), .int($0.position), .texts(Self.types), .int(Self.chunk)])
         }
-        for (place, rows) in zip(behind, try await pool.run(calls)) {
+        for (place, rows) in zip(behind, try await pool.execute(queries)) {
             var last = 0
             for row in rows {
                 let event = try LogReader.event(row)
                 last = event.offset
                 if let device = event.key.device { found.devices[device] = event.offset }
             }
-            let reached = rows.count == Self.chunk ? last : min(place.position + LogReader.reach, place.head)
+            let reached = rows.count == Self.chunk ? last : min(place.position + LogReader.scanLimit, place.head)
             found.positions[place.partition] = reached
             if reached < place.head { isAtHead = false }
         }
@@ -101,16 +101,16 @@ public struct RevocationLog: Sendable {
         let devices = found.devices.map { (key: AggregateKey.device($0.key), offset: $0.value) }
             .sorted { $0.key.description < $1.key.description }
         let positions = found.positions.sorted { $0.key < $1.key }
-        _ = try await pool.run([
-            Call(Statement("BEGIN")),
-            Call(
+        _ = try await pool.execute([
+            Query(Statement("BEGIN")),
+            Query(
                 Self.keepDevices,
                 [
                     .int4s(devices.map { Int32($0.key.partition(of: partitions)) }),
                     .texts(devices.map(\.key.description)), .ints(devices.map(\.offset)),
                 ]),
-            Call(Self.keepPositions, [.int4s(positions.map { Int32($0.key) }), .ints(positions.map(\.value))]),
-            Call(.commit),
+            Query(Self.keepPositions, [.int4s(positions.map { Int32($0.key) }), .ints(positions.map(\.value))]),
+            Query(.commit),
         ])
     }
 
@@ -118,6 +118,6 @@ public struct RevocationLog: Sendable {
     public func forget(olderThanDays days: Int) async throws(PostgresError) {
         let statement = Statement(
             "DELETE FROM bus.revocations WHERE revoked_at < now() - interval '1 day' * $1::integer")
-        _ = try await pool.run(Call(statement, [.int4(Int32(days))]))
+        _ = try await pool.execute(Query(statement, [.int4(Int32(days))]))
     }
 }

@@ -8,7 +8,7 @@ public enum TokenKeys {
     ) async throws(PostgresError) -> [String: String] {
         let statement = Statement("SELECT kid, public_key FROM bus.token_keys WHERE issuer = $1")
         var keys: [String: String] = [:]
-        for row in try await pool.run(Call(statement, [.text(issuer)])) {
+        for row in try await pool.execute(Query(statement, [.text(issuer)])) {
             keys[try row.text(0)] = try row.text(1)
         }
         return keys
@@ -23,7 +23,7 @@ public enum TokenKeys {
             SELECT s.kid, s.private_key FROM bus.signing_keys AS s JOIN bus.token_keys AS t USING (kid)
             WHERE s.issuer = $1 ORDER BY t.created_at DESC, s.kid LIMIT 1
             """)
-        guard let row = try await pool.run(Call(statement, [.text(issuer)])).first else { return nil }
+        guard let row = try await pool.execute(Query(statement, [.text(issuer)])).first else { return nil }
         return (try row.text(0), try row.text(1))
     }
 
@@ -39,7 +39,7 @@ public enum TokenKeys {
                 RETURNING kid)
             INSERT INTO bus.signing_keys (kid, issuer, private_key) SELECT kid, $1, $3 FROM trusted
             """)
-        _ = try await pool.run(
-            Call(statement, [.text(issuer), .text(id), .text(privateKey), .text(publicKey)]))
+        _ = try await pool.execute(
+            Query(statement, [.text(issuer), .text(id), .text(privateKey), .text(publicKey)]))
     }
 }

@@ -112,18 +112,18 @@ public struct Aggregate<M: Machine>: Sendable {
     /// Fires all deadlines up to a time, each as of its due time.
     ///
     /// - Parameters:
-    ///   - moments: the slot reservations of the partition; the decisions update them.
+    ///   - slots: the slot reservations of the partition; the decisions update them.
     ///   - limit: the most deadlines of this call.
     /// - Returns: their events in order.
     public mutating func fireDeadlines(
-        until moment: Instant, policy: M.Policy, moments: inout MomentLedger, limit: Int = 1000
+        until moment: Instant, policy: M.Policy, slots: inout SlotAllocator, limit: Int = 1000
     ) throws -> [Event] {
         var fired: [Event] = []
         var count = 0
         while let due = nextDeadline, due <= moment, count < limit {
             count += 1
             let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, moments: &moments).sealed
+            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots).sealed
             guard !events.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
                 throw StuckDeadline(key: key, due: due)
             }
@@ -134,12 +134,12 @@ public struct Aggregate<M: Machine>: Sendable {
 
     /// Decides one input at `arrival`, or at the time of the last decision if that is later.
     ///
-    /// - Parameter moments: the slot reservations of the partition; the decisions update them.
+    /// - Parameter slots: the slot reservations of the partition; the decisions update them.
     /// - Throws: the machine's refusal. The aggregate is then unchanged.
     /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy,
-        moments: inout MomentLedger
+        slots: inout SlotAllocator
     ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
         // Several machines follow one event. Each has its own seed, so that their events have different ids.
@@ -147,10 +147,10 @@ public struct Aggregate<M: Machine>: Sendable {
             if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
         var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
         // Swaps avoid a copy.
-        swap(&decision.moments, &moments)
-        defer { swap(&decision.moments, &moments) }
+        swap(&decision.slots, &slots)
+        defer { swap(&decision.slots, &slots) }
         do throws(M.Refusal) { try M.decide(input, &decision) } catch {
-            decision.moments.replace(decision.state.heldMoments, by: state.heldMoments, at: .epoch)
+            decision.slots.replace(decision.state.reservedSlots, by: state.reservedSlots, at: .epoch)
             throw error
         }
         let sealed = take(&decision, origin)
@@ -161,15 +161,15 @@ public struct Aggregate<M: Machine>: Sendable {
     /// a growing outage counts each part once.
     ///
     /// All deadlines up to the start of the outage, or up to ``now`` if that is later, must have fired.
-    /// - Parameter moments: the slot reservations of the partition; the decisions update them.
-    public mutating func note(_ outage: Outage, policy: M.Policy, moments: inout MomentLedger) -> [Event] {
+    /// - Parameter slots: the slot reservations of the partition; the decisions update them.
+    public mutating func note(_ outage: Outage, policy: M.Policy, slots: inout SlotAllocator) -> [Event] {
         let rest = Outage(from: max(outage.from, now), until: outage.until)
         guard eventCount > 0, rest.from < rest.until else { return [] }
         let id = DecisionIdentifiers.derived(
             M.name, key.description, "outage", String(rest.until.milliseconds), String(eventCount))
         var decision = Decision(key: key, now: rest.until, policy: policy, state: state, inputID: id)
-        swap(&decision.moments, &moments)
-        defer { swap(&decision.moments, &moments) }
+        swap(&decision.slots, &slots)
+        defer { swap(&decision.slots, &slots) }
         M.note(rest, &decision)
         return take(&decision, Origin(id: id))
     }

@@ -15,7 +15,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     private var inputs = 0
     private let seed: String
     /// The slot reservations, by partition.
-    private var moments: [MomentLedger]
+    private var slots: [SlotAllocator]
     /// The deadlines, with the indexes of their aggregates. Some are outdated.
     private var deadlines = Heap<Due>()
 
@@ -34,8 +34,8 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     public init(policy: M.Policy, seed: String = "", partitions: Int = 1) {
         self.policy = policy
         self.seed = seed
-        moments = (0..<partitions).map {
-            MomentLedger(ceiling: M.ceiling(policy), partition: $0, partitions: partitions)
+        slots = (0..<partitions).map {
+            SlotAllocator(ceiling: M.ceiling(policy), partition: $0, partitions: partitions)
         }
     }
 
@@ -70,9 +70,9 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
             deadlines.removeMin()
             var aggregate = aggregates.values[due.index]
             guard aggregate.nextDeadline == due.at else { continue }
-            let partition = aggregate.key.partition(of: moments.count)
+            let partition = aggregate.key.partition(of: slots.count)
             fired += append(
-                try aggregate.fireDeadlines(until: due.at, policy: policy, moments: &moments[partition]))
+                try aggregate.fireDeadlines(until: due.at, policy: policy, slots: &slots[partition]))
             keep(aggregate)
         }
         return fired
@@ -84,8 +84,8 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         var events = try advance(to: outage.from)
         for key in aggregates.keys {
             guard var aggregate = aggregates[key] else { continue }
-            let partition = key.partition(of: moments.count)
-            events += append(aggregate.note(outage, policy: policy, moments: &moments[partition]))
+            let partition = key.partition(of: slots.count)
+            events += append(aggregate.note(outage, policy: policy, slots: &slots[partition]))
             keep(aggregate)
         }
         return events
@@ -95,13 +95,13 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
         _ input: Input<M.Command>, _ origin: Origin, _ key: AggregateKey, at moment: Instant
     ) throws -> [Event] {
         var aggregate = aggregates[key] ?? Aggregate(key: key)
-        let partition = key.partition(of: moments.count)
+        let partition = key.partition(of: slots.count)
         let fired = append(
             try aggregate.fireDeadlines(
-                until: max(moment, aggregate.now), policy: policy, moments: &moments[partition]))
+                until: max(moment, aggregate.now), policy: policy, slots: &slots[partition]))
         keep(aggregate)
         let decided = append(
-            try aggregate.decide(input, origin, at: moment, policy: policy, moments: &moments[partition]).sealed)
+            try aggregate.decide(input, origin, at: moment, policy: policy, slots: &slots[partition]).sealed)
         keep(aggregate)
         return fired + decided
     }

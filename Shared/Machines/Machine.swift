@@ -22,7 +22,7 @@ public protocol Machine: Record {
     /// version and upgrade older ones.
     static var version: Int { get }
     /// Upgrades a state from an older stored form, without the log. It must read every form back to version 1, because
-    /// retention drops old events. It must not change ``heldMoments``. Returns nil if it can't read the form.
+    /// retention drops old events. It must not change ``reservedSlots``. Returns nil if it can't read the form.
     static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>?
     /// The event types of other services that are inputs.
     static var follows: Set<String> { get }
@@ -48,11 +48,11 @@ public protocol Machine: Record {
     var nextDeadline: Instant? { get }
 
     /// Whether the machine reserves exclusive time slots; false by default.
-    static var holdsMoments: Bool { get }
+    static var reservesSlots: Bool { get }
     /// The most reserved slots in a second over the whole suite, from 1 to 1,000; nil without a limit.
     static func ceiling(_ policy: Policy) -> Int?
-    /// The future slots that this aggregate has reserved. ``Decision/moments`` finds free ones.
-    var heldMoments: [HeldMoment] { get }
+    /// The future slots that this aggregate has reserved. ``Decision/slots`` finds free ones.
+    var reservedSlots: [ReservedSlot] { get }
 }
 
 /// The reason why a machine refuses an input. A refusal changes nothing.
@@ -72,9 +72,9 @@ extension Machine {
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>? { nil }
-    public static var holdsMoments: Bool { false }
+    public static var reservesSlots: Bool { false }
     public static func ceiling(_ policy: Policy) -> Int? { nil }
-    public var heldMoments: [HeldMoment] { [] }
+    public var reservedSlots: [ReservedSlot] { [] }
 }
 
 /// An input of a machine.
@@ -101,9 +101,9 @@ public struct Decision<M: Machine>: Sendable {
     public private(set) var events: [M.OwnEvent] = []
     /// The slot reservations of the partition. They are an input of the decision, and its events record its own
     /// reservations.
-    public internal(set) var moments = MomentLedger(ceiling: nil)
+    public internal(set) var slots = SlotAllocator(ceiling: nil)
     /// The reservations in ``state``; nil until computed.
-    private var held: [HeldMoment]?
+    private var held: [ReservedSlot]?
     private var identifiers: DecisionIdentifiers
 
     init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID) {
@@ -116,14 +116,14 @@ public struct Decision<M: Machine>: Sendable {
 
     /// Emits an event and applies it to ``state``.
     public mutating func emit(_ event: M.OwnEvent) {
-        guard moments.ceiling != nil else {
+        guard slots.ceiling != nil else {
             state.apply(event, at: now)
             return events.append(event)
         }
-        let former = held ?? state.heldMoments
+        let former = held ?? state.reservedSlots
         state.apply(event, at: now)
-        let latter = state.heldMoments
-        moments.replace(former, by: latter, at: now)
+        let latter = state.reservedSlots
+        slots.replace(former, by: latter, at: now)
         held = latter
         events.append(event)
     }

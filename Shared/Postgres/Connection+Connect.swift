@@ -34,7 +34,7 @@ extension Connection {
         let major = ServerVersion.major(PQserverVersion(session.pointer))
         let known = options.newerSettings.filter { $0.major <= major }
         guard !known.isEmpty else { return }
-        _ = try await fly(known.map { Call(.set, [.text($0.name), .text($0.value)]) })
+        _ = try await executeHoldingTurn(known.map { Query(.set, [.text($0.name), .text($0.value)]) })
     }
 
     private func attempt(

@@ -114,7 +114,7 @@ extension Connection {
 
     func lost(_ reason: String) -> PostgresError {
         drop(reason)
-        return .connectionLost(duringFlight: true)
+        return .connectionLost(duringPipeline: true)
     }
 
     /// Resumes when the socket is ready, on ``wake()``, and sometimes spuriously.

@@ -16,9 +16,11 @@ extension Connection {
     {
         guard shielded || !Task.isCancelled else { throw .cancelled }
         let session = try liveSession()
-        guard !sql.utf8.contains(0) else { throw .invalidCall(callIndex: 0, reason: "the script contains a zero byte") }
+        guard !sql.utf8.contains(0) else {
+            throw .invalidQuery(queryIndex: 0, reason: "the script contains a zero byte")
+        }
         status.store(.busy, ordering: .relaxed)
-        let deadline = deadline ?? options.flightTimeout.map { .now + $0 }
+        let deadline = deadline ?? options.pipelineTimeout.map { .now + $0 }
         // Pipeline mode has no simple protocol. To leave and enter it sends nothing to the server.
         guard PQexitPipelineMode(session.pointer) == 1, PQsendQuery(session.pointer, sql) == 1 else {
             throw lost("sending failed")

@@ -20,7 +20,7 @@ public actor Connection {
     /// The status, which the pool reads without an actor hop.
     nonisolated let status = Atomic(Status.busy)
     /// The deadline of the current call, for a watchdog.
-    nonisolated let deadline = CallDeadline()
+    nonisolated let deadline = PipelineDeadline()
     let options: ConnectionOptions
     let logger: Logger
     let binder = Binder()
@@ -55,7 +55,7 @@ public actor Connection {
     /// Whether the session is alive. Also detects that the server ended an idle session.
     public var isHealthy: Bool {
         guard let session else { return false }
-        if isTaken || session.readUnasked() { return !session.isBad }
+        if isTaken || session.pollForDisconnect() { return !session.isBad }
         drop("the server ended the session")
         return false
     }
@@ -86,10 +86,10 @@ public actor Connection {
     /// Returns the session after a check that it is alive.
     func liveSession() throws(PostgresError) -> Session {
         guard !closedByOwner else { throw .closed }
-        guard let session else { throw .connectionLost(duringFlight: false) }
-        guard session.readUnasked() else {
+        guard let session else { throw .connectionLost(duringPipeline: false) }
+        guard session.pollForDisconnect() else {
             drop("the server ended the session")
-            throw .connectionLost(duringFlight: false)
+            throw .connectionLost(duringPipeline: false)
         }
         return session
     }

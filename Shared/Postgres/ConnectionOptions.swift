@@ -43,7 +43,7 @@ public struct ConnectionOptions: Sendable {
     /// The connect timeout for each host. All addresses of a name share it.
     public let connectTimeoutSeconds: Int
     /// The longest time for the answer to a pipeline; then the connection closes the session. Nil means no limit.
-    public let flightTimeout: Duration?
+    public let pipelineTimeout: Duration?
     /// The parameters for libpq, sorted by keyword, without host, port and `target_session_attrs`.
     let parameters: [(keyword: String, value: String)]
     let hosts: [HostAddress]
@@ -59,19 +59,19 @@ public struct ConnectionOptions: Sendable {
     ///   - password: replaces the password of the URL.
     ///   - applicationName: the name in `pg_stat_activity`, unless the URL has one.
     ///   - connectTimeoutSeconds: for each host, unless the URL has `connect_timeout`.
-    ///   - flightTimeout: the longest time for the answer to a pipeline; nil means no limit, for migrations. A server of
+    ///   - pipelineTimeout: the longest time for the answer to a pipeline; nil means no limit, for migrations. A server of
     ///     version 17 or newer also ends a transaction that stays open this long.
     ///   - newerSettings: session settings, each with the first major version that knows it.
     ///   - settings: session settings, for example `statement_timeout`; they override ``defaultSettings``.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
-        flightTimeout: Duration? = .seconds(30), settings: [String: String] = [:],
+        pipelineTimeout: Duration? = .seconds(30), settings: [String: String] = [:],
         newerSettings: [(major: Int, name: String, value: String)] = [], keepalive: Keepalive = Keepalive(),
         target: TargetSession = .readWrite
     ) throws(PostgresError) {
-        self.flightTimeout = flightTimeout
-        let limit = flightTimeout.map { [(major: 17, name: "transaction_timeout", value: $0.milliseconds)] } ?? []
+        self.pipelineTimeout = pipelineTimeout
+        let limit = pipelineTimeout.map { [(major: 17, name: "transaction_timeout", value: $0.milliseconds)] } ?? []
         self.newerSettings = limit + newerSettings
         var given = try Conninfo.parse(url)
         func take(_ keyword: String) -> String? { given.removeValue(forKey: keyword) }

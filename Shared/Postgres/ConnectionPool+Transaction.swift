@@ -9,7 +9,7 @@ extension ConnectionPool {
     /// Runs `body` in a transaction, and rolls back if it throws. Retries after a serialization failure or a deadlock
     /// (40001, 40P01), so `body` must have no effects outside of the database.
     /// - Parameter retries: the most retries, after pauses that double from 5 ms to 1 s, half of each random.
-    /// - Throws: errors of `body`; ``PostgresError/connectionLost(duringFlight:)`` with `true` if the outcome of the
+    /// - Throws: errors of `body`; ``PostgresError/connectionLost(duringPipeline:)`` with `true` if the outcome of the
     ///   COMMIT is unknown.
     public func transaction<Value: Sendable>(
         retries: Int = 5, level: TransactionLevel = .readCommitted, isolation: isolated (any Actor)? = #isolation,
@@ -20,9 +20,9 @@ extension ConnectionPool {
         while true {
             do {
                 return try await withConnection { connection in
-                    _ = try await connection.run(Call(Statement(level.rawValue)))
+                    _ = try await connection.execute(Query(Statement(level.rawValue)))
                     let value = try await body(connection)
-                    _ = try await connection.run(Call(.commit))
+                    _ = try await connection.execute(Query(.commit))
                     return value
                 }
             } catch let error as PostgresError where error.isRetryable && left > 0 {

@@ -84,24 +84,24 @@ public final class ConnectionPool: Sendable {
     }
 
     /// Executes a pipeline on a pooled connection. Retries on another one if the connection was lost before sending.
-    public func run(_ calls: [Call]) async throws(PostgresError) -> [Rows] {
+    public func execute(_ queries: [Query]) async throws(PostgresError) -> [Rows] {
         while true {
             let connection = try await acquire()
             let outcome: Result<[Rows], PostgresError>
             do throws(PostgresError) {
-                outcome = .success(try await connection.run(calls))
+                outcome = .success(try await connection.execute(queries))
             } catch {
                 outcome = .failure(error)
             }
             await release(connection)
-            if case .failure(.connectionLost(duringFlight: false)) = outcome { continue }
+            if case .failure(.connectionLost(duringPipeline: false)) = outcome { continue }
             if case .failure(let error) = outcome { faults.note(error) }
             return try outcome.get()
         }
     }
 
     /// Executes one query on a pooled connection.
-    public func run(_ call: Call) async throws(PostgresError) -> Rows { try await run([call])[0] }
+    public func execute(_ query: Query) async throws(PostgresError) -> Rows { try await execute([query])[0] }
 
     /// Fails waiting and new callers. Closes idle connections now, and others when they are released.
     public func close() async {
@@ -139,7 +139,7 @@ extension ConnectionPool {
     }
 
     /// The call deadlines of the pool's open connections.
-    public var callDeadlines: [CallDeadline] { deadlines.withLock { $0.compactMap(\.deadline) } }
+    public var callDeadlines: [PipelineDeadline] { deadlines.withLock { $0.compactMap(\.deadline) } }
 
     private func open() async throws(PostgresError) -> Connection {
         do throws(PostgresError) {
@@ -235,5 +235,5 @@ extension ConnectionPool {
 
 /// The deadline of a connection, held weakly.
 private struct OpenDeadline {
-    weak let deadline: CallDeadline?
+    weak let deadline: PipelineDeadline?
 }

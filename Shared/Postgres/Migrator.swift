@@ -23,7 +23,7 @@ public struct Migrator: Sendable {
     /// - Throws: ``PostgresError/migration(_:)``, or an error of the connection.
     @discardableResult
     public func apply(on connection: Connection, logger: Logger) async throws(PostgresError) -> [Int] {
-        _ = try await connection.run(Call(.lock, [.text("migrations of \(schema)")]))
+        _ = try await connection.execute(Query(.lock, [.text("migrations of \(schema)")]))
         let outcome: Result<[Int], PostgresError>
         do throws(PostgresError) {
             outcome = .success(try await applyLocked(on: connection, logger))
@@ -32,7 +32,7 @@ public struct Migrator: Sendable {
         }
         // A lost connection has released the lock. A cancelled task can't send a query, so close the session instead.
         do throws(PostgresError) {
-            _ = try await connection.run(Call(.unlock, [.text("migrations of \(schema)")]))
+            _ = try await connection.execute(Query(.unlock, [.text("migrations of \(schema)")]))
         } catch {
             await connection.close()
         }
@@ -82,14 +82,14 @@ public struct Migrator: Sendable {
         ]
         do throws(PostgresError) {
             // A process may be slow between the pipelines: allow more than the default 5 s.
-            _ = try await connection.run([
-                Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = '5min'")),
+            _ = try await connection.execute([
+                Query(Statement("BEGIN")), Query(Statement("SET LOCAL idle_in_transaction_session_timeout = '5min'")),
             ])
             try await connection.script(script)
-            _ = try await connection.run([
-                Call(
+            _ = try await connection.execute([
+                Query(
                     Statement("INSERT INTO \(table) (number, name, checksum, compatible) VALUES ($1, $2, $3, $4)"), row),
-                Call(.commit),
+                Query(.commit),
             ])
         } catch {
             _ = await connection.recover()
@@ -100,14 +100,14 @@ public struct Migrator: Sendable {
     }
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
-        guard try await connection.run(Call(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
+        guard try await connection.execute(Query(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
         // A table of an older program has no column `compatible`.
         let read = Statement(
             """
             SELECT number, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
             FROM \(table) AS m ORDER BY number
             """)
-        return try await connection.run(Call(read)).map { row throws(PostgresError) in
+        return try await connection.execute(Query(read)).map { row throws(PostgresError) in
             MigrationPlan.Applied(
                 number: try row.int(0), checksum: try row.text(1), isCompatible: try row.bool(2))
         }
@@ -119,7 +119,7 @@ public struct Migrator: Sendable {
     /// schema may lack that right.
     private func prepare(_ connection: Connection) async throws(PostgresError) {
         let quoted = Listener.quoted(schema)
-        if try await !connection.run(Call(.schemaExists, [.text(quoted)]))[0].bool(0) {
+        if try await !connection.execute(Query(.schemaExists, [.text(quoted)]))[0].bool(0) {
             try await connection.script("CREATE SCHEMA \(quoted)")
         }
         try await connection.script(

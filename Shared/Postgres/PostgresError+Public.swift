@@ -18,7 +18,7 @@ extension PostgresError {
         case .poolTimeout: "all connections to PostgreSQL are busy"
         case .cancelled, .timedOut: "PostgreSQL did not answer in time"
         case .migration(let problem): problem.description
-        case .invalidOptions, .guardFailed, .decoding, .invalidCall: "PostgreSQL returned an unexpected result"
+        case .invalidOptions, .guardFailed, .decoding, .invalidQuery: "PostgreSQL returned an unexpected result"
         }
     }
 }

@@ -8,9 +8,9 @@ public enum PostgresError: Error, Sendable, Equatable {
     case invalidOptions(part: String, reason: String)
     /// No connection could be opened.
     case connectFailed(ConnectFailure)
-    /// The connection was lost. With `duringFlight` the outcome is unknown, also that of a COMMIT; without it, nothing
+    /// The connection was lost. With `duringPipeline` the outcome is unknown, also that of a COMMIT; without it, nothing
     /// was sent.
-    case connectionLost(duringFlight: Bool)
+    case connectionLost(duringPipeline: Bool)
     /// The server did not answer in time, and the connection closed the session. The server may have done the work, or
     /// may still do it.
     case timedOut(after: Duration)
@@ -21,11 +21,11 @@ public enum PostgresError: Error, Sendable, Equatable {
     /// The task was cancelled. The connection asked the server to stop, but the work may be done.
     case cancelled
     /// A query returned or affected another number of rows than its `rowsExpected`.
-    case guardFailed(callIndex: Int, expected: Int, got: Int)
+    case guardFailed(queryIndex: Int, expected: Int, got: Int)
     /// A column value does not have the requested type.
     case decoding(column: String, reason: String)
     /// A query can't be sent, for example because it has more than 65,535 parameters.
-    case invalidCall(callIndex: Int, reason: String)
+    case invalidQuery(queryIndex: Int, reason: String)
     /// The owner closed the connection or the pool.
     case closed
     /// The schema does not match the program.
@@ -41,7 +41,7 @@ public enum PostgresError: Error, Sendable, Equatable {
         switch self {
         case .connectFailed, .connectionLost, .timedOut, .poolTimeout: true
         case .server(let error): error.sqlState.hasPrefix("08") || error.sqlState.hasPrefix("57P")
-        case .invalidOptions, .cancelled, .guardFailed, .decoding, .invalidCall, .closed, .migration: false
+        case .invalidOptions, .cancelled, .guardFailed, .decoding, .invalidQuery, .closed, .migration: false
         }
     }
 
@@ -51,7 +51,7 @@ public enum PostgresError: Error, Sendable, Equatable {
         case .server(let error): error.sqlState
         case .connectFailed(let failure): failure.sqlState
         case .invalidOptions, .connectionLost, .timedOut, .poolTimeout, .cancelled, .guardFailed, .decoding,
-            .invalidCall, .closed, .migration:
+            .invalidQuery, .closed, .migration:
             nil
         }
     }
@@ -62,9 +62,9 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
         switch self {
         case .invalidOptions(let part, let reason): "invalid database connection options: \(part): \(reason)"
         case .connectFailed(let failure): failure.description
-        case .connectionLost(duringFlight: true):
+        case .connectionLost(duringPipeline: true):
             "the connection to the database was lost while it worked; whether the work was done is unknown"
-        case .connectionLost(duringFlight: false): "the connection to the database was lost before anything was sent"
+        case .connectionLost(duringPipeline: false): "the connection to the database was lost before anything was sent"
         case .timedOut(let time):
             "the database did not answer within \(time); whether the work was done is unknown"
         case .server(let error): error.description
@@ -74,7 +74,7 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
         case .guardFailed(let index, let expected, let got):
             "query \(index) returned or affected \(got) rows, expected \(expected)"
         case .decoding(let column, let reason): "column \(column): \(reason)"
-        case .invalidCall(let index, let reason): "query \(index) can't be sent: \(reason)"
+        case .invalidQuery(let index, let reason): "query \(index) can't be sent: \(reason)"
         case .closed: "the database connection was closed"
         case .migration(let problem): problem.description
         }
@@ -86,7 +86,7 @@ extension PostgresError: CustomStringConvertible, CustomDebugStringConvertible {
         case .server(let error): error.debugDescription
         case .migration(let problem): problem.debugDescription
         case .invalidOptions, .connectionLost, .timedOut, .poolTimeout, .cancelled, .guardFailed, .decoding,
-            .invalidCall, .closed:
+            .invalidQuery, .closed:
             "PostgresError: \(description)"
         }
     }

@@ -9,10 +9,10 @@ struct PreparedStatements {
         let types: [UInt32]
         let name: String
 
-        func matches(_ call: Call) -> Bool {
+        func matches(_ query: Query) -> Bool {
             // Equal literals share storage, so this usually compares only pointers.
-            types.count == call.parameters.count
-                && zip(types, call.parameters).allSatisfy { $0 == $1.type } && sql == call.statement.sql
+            types.count == query.parameters.count
+                && zip(types, query.parameters).allSatisfy { $0 == $1.type } && sql == query.statement.sql
         }
     }
 
@@ -22,8 +22,8 @@ struct PreparedStatements {
 
     var isFull: Bool { count >= Self.limit }
 
-    func name(of call: Call) -> String? {
-        entries[call.statement.fingerprint]?.first { $0.matches(call) }?.name
+    func name(of query: Query) -> String? {
+        entries[query.statement.fingerprint]?.first { $0.matches(query) }?.name
     }
 
     /// Returns a name that this connection has never used, so that no failed or removed PREPARE can conflict.
@@ -32,17 +32,17 @@ struct PreparedStatements {
         return "s\(named)"
     }
 
-    mutating func insert(_ call: Call, name: String) {
-        let entry = Entry(sql: call.statement.sql, types: call.parameters.map(\.type), name: name)
-        entries[call.statement.fingerprint, default: []].append(entry)
+    mutating func insert(_ query: Query, name: String) {
+        let entry = Entry(sql: query.statement.sql, types: query.parameters.map(\.type), name: name)
+        entries[query.statement.fingerprint, default: []].append(entry)
         count += 1
     }
 
-    mutating func remove(_ call: Call) {
-        guard var same = entries[call.statement.fingerprint], let index = same.firstIndex(where: { $0.matches(call) })
+    mutating func remove(_ query: Query) {
+        guard var same = entries[query.statement.fingerprint], let index = same.firstIndex(where: { $0.matches(query) })
         else { return }
         same.remove(at: index)
-        entries[call.statement.fingerprint] = same.isEmpty ? nil : same
+        entries[query.statement.fingerprint] = same.isEmpty ? nil : same
         count -= 1
     }
 }

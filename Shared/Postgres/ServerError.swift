@@ -14,14 +14,14 @@ public struct ServerError: Error, Sendable, Equatable {
     public let table: String?
     public let column: String?
     /// The index of the failed query in its pipeline, from 0; nil for scripts.
-    public let callIndex: Int?
+    public let queryIndex: Int?
     /// The beginning of the failed statement with `$n` for its values; nil for scripts, which may contain values.
     public let statement: String?
 
     public init(
         sqlState: String, severity: String = "ERROR", message: String, detail: String? = nil, hint: String? = nil,
         constraint: String? = nil, schema: String? = nil, table: String? = nil, column: String? = nil,
-        callIndex: Int? = nil, statement: String? = nil
+        queryIndex: Int? = nil, statement: String? = nil
     ) {
         self.sqlState = sqlState
         self.severity = severity
@@ -32,7 +32,7 @@ public struct ServerError: Error, Sendable, Equatable {
         self.schema = schema
         self.table = table
         self.column = column
-        self.callIndex = callIndex
+        self.queryIndex = queryIndex
         self.statement = statement
     }
 }
@@ -67,8 +67,8 @@ extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
         if let constraint { text += ", constraint \(constraint)" }
         if let statement {
             text += ", statement: \(statement)"
-        } else if let callIndex {
-            text += ", query \(callIndex)"
+        } else if let queryIndex {
+            text += ", query \(queryIndex)"
         }
         return text + ")"
     }
@@ -80,7 +80,7 @@ extension ServerError: CustomStringConvertible, CustomDebugStringConvertible {
         if let schema, let table { text += " TABLE: \(schema).\(table)" }
         if let column { text += " COLUMN: \(column)" }
         if let constraint { text += " CONSTRAINT: \(constraint)" }
-        if let callIndex { text += " CALL: \(callIndex)" }
+        if let queryIndex { text += " CALL: \(queryIndex)" }
         return text
     }
 }

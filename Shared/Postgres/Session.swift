@@ -40,7 +40,7 @@ final class Session {
         let remains = Remains(pointer: pointer, notices: notices)
         watch.cancel()
         // Ending the session belongs on the queue too.
-        queue.async { remains.bury() }
+        queue.async { remains.discard() }
     }
 
     var isBad: Bool { PQstatus(pointer) == CONNECTION_BAD }
@@ -53,7 +53,7 @@ final class Session {
 
     /// Reads unsolicited messages: notices, notifications, or the end of the session.
     /// - Returns: whether the connection is alive.
-    func readUnasked() -> Bool {
+    func pollForDisconnect() -> Bool {
         while poll(write: false, milliseconds: 0) {
             guard PQconsumeInput(pointer) == 1 else { return false }
             _ = PQisBusy(pointer)
@@ -69,7 +69,7 @@ private struct Remains: @unchecked Sendable {
     let pointer: OpaquePointer
     let notices: Unmanaged<NoticeLog>
 
-    func bury() {
+    func discard() {
         PQfinish(pointer)
         notices.release()
     }

@@ -4,7 +4,7 @@ public struct Statement: Sendable {
     let sql: String
     /// The FNV-1a hash of the text, computed once, for lookups.
     let fingerprint: UInt64
-    /// Whether the statement is a COMMIT, which fails if the server answers ROLLBACK; see `Flight`.
+    /// Whether the statement is a COMMIT, which fails if the server answers ROLLBACK; see `Pipeline`.
     let isCommit: Bool
 
     /// - Parameter sql: exactly one statement; for several use ``Connection/script(_:)``.
@@ -18,13 +18,13 @@ public struct Statement: Sendable {
 }
 
 /// A query: one execution of a statement with its parameters.
-public struct Call: Sendable {
+public struct Query: Sendable {
     let statement: Statement
     let parameters: [Parameter]
     let rowsExpected: Int?
 
     /// - Parameter rowsExpected: the required number of returned rows, or of affected rows if the statement returns
-    ///   none. Another number makes the pipeline throw ``PostgresError/guardFailed(callIndex:expected:got:)``. The
+    ///   none. Another number makes the pipeline throw ``PostgresError/guardFailed(queryIndex:expected:got:)``. The
     ///   client compares it after the pipeline, so it can't prevent a COMMIT in the same pipeline. A guard of a COMMIT
     ///   must raise in SQL or run in an earlier pipeline.
     public init(_ statement: Statement, _ parameters: [Parameter] = [], rowsExpected: Int? = nil) {

@@ -80,7 +80,7 @@ package struct GeneratedCode {
         let constraint = record.constraints.contains(name) ? ", Constraints.\(name)" : ""
         return switch property.form {
         case .required, .nullable: "fields.field(\"\(name)\", &\(name)\(constraint))"
-        case .optional: "fields.omittable(\"\(name)\", &\(name)\(constraint))"
+        case .optional: "fields.optional(\"\(name)\", &\(name)\(constraint))"
         case .defaulted: "fields.defaulted(\"\(name)\", &\(name)\(constraint))"
         case .flattened: "\(name).visit(&fields)"
         }

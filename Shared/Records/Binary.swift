@@ -3,7 +3,7 @@
 ///
 /// The form contains no names and no version. The caller stores the version of the record beside it.
 public struct BinaryWriter: FieldVisitor {
-    @inlinable public static var readsRules: Bool { false }
+    @inlinable public static var readsConstraints: Bool { false }
     @usableFromInline var buffer: [UInt8] = []
     /// The bytes written so far.
     @inlinable public var bytes: [UInt8] { buffer }
@@ -11,7 +11,8 @@ public struct BinaryWriter: FieldVisitor {
     public init() { buffer.reserveCapacity(512) }
 
     @inlinable
-    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
+    {
         value.write(to: &self)
     }
 
@@ -35,7 +36,7 @@ public struct BinaryWriter: FieldVisitor {
 /// Reads the output of ``BinaryWriter``. Malformed input sets ``isMalformed`` and returns placeholders. It never
 /// traps.
 public struct BinaryReader: FieldVisitor {
-    @inlinable public static var readsRules: Bool { false }
+    @inlinable public static var readsConstraints: Bool { false }
     @usableFromInline let bytes: [UInt8]
     @usableFromInline var position = 0
     /// Whether the input read so far is malformed.
@@ -49,7 +50,8 @@ public struct BinaryReader: FieldVisitor {
     public var isComplete: Bool { !isMalformed && position == bytes.count }
 
     @inlinable
-    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
+    {
         value = T.read(from: &self)
     }
 

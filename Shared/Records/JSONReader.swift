@@ -1,5 +1,5 @@
 /// A fault of a document.
-public struct Fault: Error, Sendable, Equatable {
+public struct FieldError: Error, Sendable, Equatable {
     /// JSON pointer (RFC 6901) into the document; empty for the document itself.
     public let pointer: String
     /// A message without secrets, for the client.
@@ -13,9 +13,9 @@ public struct Fault: Error, Sendable, Equatable {
 
 /// All faults of a document.
 public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible {
-    public let faults: [Fault]
+    public let faults: [FieldError]
 
-    public init(_ faults: [Fault]) { self.faults = faults }
+    public init(_ faults: [FieldError]) { self.faults = faults }
 
     public var description: String {
         faults.map { $0.pointer.isEmpty ? $0.detail : "\($0.pointer): \($0.detail)" }.joined(separator: "; ")
@@ -27,8 +27,8 @@ public struct DocumentError: Error, Sendable, Equatable, CustomStringConvertible
 /// Unknown members are faults unless the reader is lenient. Events are read leniently.
 public struct JSONReader: FieldVisitor {
     /// The faults found so far.
-    @inlinable public var faults: [Fault] { found }
-    @usableFromInline var found: [Fault] = []
+    @inlinable public var faults: [FieldError] { found }
+    @usableFromInline var found: [FieldError] = []
     private let isLenient: Bool
     @usableFromInline var path: [String] = []
     @usableFromInline var members: [JSON.Member] = []
@@ -44,7 +44,7 @@ public struct JSONReader: FieldVisitor {
                 + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
                 .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
         }
-        found.append(Fault(pointer: pointer.joined(), detail: detail))
+        found.append(FieldError(pointer: pointer.joined(), detail: detail))
     }
 
     /// Reads the value of a member or an item.
@@ -56,7 +56,8 @@ public struct JSONReader: FieldVisitor {
     }
 
     @inlinable
-    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
+    {
         known.append(name)
         guard let json = members.first(where: { $0.name == name })?.value else {
             if presence == .required {
@@ -115,7 +116,7 @@ extension Value {
     public init(jsonBytes: some Collection<UInt8>, lenient: Bool = false) throws(DocumentError) {
         let json: JSON
         do { json = try JSON(parsing: jsonBytes) } catch {
-            throw DocumentError([Fault(pointer: "", detail: error.description)])
+            throw DocumentError([FieldError(pointer: "", detail: error.description)])
         }
         try self.init(json: json, lenient: lenient)
     }

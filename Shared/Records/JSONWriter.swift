@@ -1,6 +1,6 @@
 /// Writes JSON text. Object members are sorted by the UTF-8 bytes of their names, so equal values have equal bytes.
 public struct JSONWriter: FieldVisitor {
-    @inlinable public static var readsRules: Bool { false }
+    @inlinable public static var readsConstraints: Bool { false }
     /// The JSON text written so far, in UTF-8.
     @inlinable public var bytes: [UInt8] { buffer }
     @usableFromInline var buffer: [UInt8] = []
@@ -11,8 +11,9 @@ public struct JSONWriter: FieldVisitor {
     public init() { buffer.reserveCapacity(256) }
 
     @inlinable
-    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
-        if presence == .omittable, value.isAbsent { return }
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
+    {
+        if presence == .optional, value.isAbsent { return }
         member(name) { [value] in value.write(to: &$0) }
     }
 

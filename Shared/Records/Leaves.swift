@@ -117,9 +117,9 @@ extension JSONReader {
 }
 
 /// An enumeration of strings. It is a string in JSON and one byte, the index in `allCases`, in the binary form.
-public protocol Word: Value, RawRepresentable, CaseIterable, Hashable where RawValue == String {}
+public protocol WireEnum: Value, RawRepresentable, CaseIterable, Hashable where RawValue == String {}
 
-extension Word {
+extension WireEnum {
     // Every conforming enumeration has at least one case.
     @inlinable
     public static var placeholder: Self { allCases[allCases.startIndex] }

@@ -5,7 +5,8 @@ public struct SchemaBuilder: FieldVisitor {
 
     public init() {}
 
-    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+    public mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
+    {
         var schema = T.schema
         if let rule, case .object(var members) = schema {
             // The keywords of a rule replace those of the type.

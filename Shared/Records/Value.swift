@@ -49,9 +49,9 @@ public typealias Flattened<R: Record> = R
 /// A visitor of the fields of a ``Record``.
 public protocol FieldVisitor {
     /// Whether the visitor uses the rules. Rules contain closures, and their creation costs more than writing a field.
-    static var readsRules: Bool { get }
+    static var readsConstraints: Bool { get }
     /// Visits a field.
-    mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?)
+    mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?)
 }
 
 /// Whether a JSON member is required.
@@ -61,7 +61,7 @@ public enum Presence: Sendable {
     /// Always written. If it is missing in input, the field has its initial value.
     case defaulted
     /// Omitted if `nil`. Optional in input.
-    case omittable
+    case optional
 }
 
 extension FieldVisitor {
@@ -70,35 +70,37 @@ extension FieldVisitor {
     public mutating func field<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .required, nil) }
     /// Visits a required field and checks a rule in input.
     @inlinable
-    public mutating func field<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
-        visit(name, &value, .required, ruleIfNeeded(rule))
+    public mutating func field<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Constraint<T>) {
+        visit(name, &value, .required, constraintIfNeeded(rule))
     }
     /// Visits a field that may be missing in input. It then has its initial value.
     @inlinable
     public mutating func defaulted<T: Value>(_ name: String, _ value: inout T) { visit(name, &value, .defaulted, nil) }
     /// Visits a field that may be missing in input, and checks a rule.
     @inlinable
-    public mutating func defaulted<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Rule<T>) {
-        visit(name, &value, .defaulted, ruleIfNeeded(rule))
+    public mutating func defaulted<T: Value>(_ name: String, _ value: inout T, _ rule: @autoclosure () -> Constraint<T>)
+    {
+        visit(name, &value, .defaulted, constraintIfNeeded(rule))
     }
     /// Visits an optional field that is omitted if it is nil.
     @inlinable
-    public mutating func omittable<T: Value>(_ name: String, _ value: inout T?) { visit(name, &value, .omittable, nil) }
+    public mutating func optional<T: Value>(_ name: String, _ value: inout T?) { visit(name, &value, .optional, nil) }
 
     /// Visits an optional field that is omitted if it is nil, and checks a rule in input unless it is nil.
     @inlinable
-    public mutating func omittable<T: Value>(_ name: String, _ value: inout T?, _ rule: @autoclosure () -> Rule<T>) {
-        visit(name, &value, .omittable, ruleIfNeeded { .ifPresent(rule()) })
+    public mutating func optional<T: Value>(_ name: String, _ value: inout T?, _ rule: @autoclosure () -> Constraint<T>)
+    {
+        visit(name, &value, .optional, constraintIfNeeded { .ifPresent(rule()) })
     }
 
-    @inlinable public static var readsRules: Bool { true }
+    @inlinable public static var readsConstraints: Bool { true }
 
     @inlinable
-    func ruleIfNeeded<T>(_ rule: () -> Rule<T>) -> Rule<T>? { Self.readsRules ? rule() : nil }
+    func constraintIfNeeded<T>(_ rule: () -> Constraint<T>) -> Constraint<T>? { Self.readsConstraints ? rule() : nil }
 }
 
 /// A check of a field in input, with its message and its JSON Schema keywords.
-public struct Rule<T: Value>: Sendable {
+public struct Constraint<T: Value>: Sendable {
     /// The message, which begins with "must".
     public let words: String
     /// The JSON Schema keywords of the check.
@@ -113,30 +115,30 @@ public struct Rule<T: Value>: Sendable {
     }
 }
 
-extension Rule where T == Int {
+extension Constraint where T == Int {
     /// A number in a range.
-    public static func range(_ range: ClosedRange<Int>) -> Rule<Int> {
-        Rule(
+    public static func range(_ range: ClosedRange<Int>) -> Constraint<Int> {
+        Constraint(
             "must be from \(range.lowerBound) to \(range.upperBound)",
             keywords: [("minimum", .int(range.lowerBound)), ("maximum", .int(range.upperBound))]
         ) { range.contains($0) }
     }
 }
 
-extension Rule where T == Double {
+extension Constraint where T == Double {
     /// A number in a range.
-    public static func range(_ range: ClosedRange<Double>) -> Rule<Double> {
-        Rule(
+    public static func range(_ range: ClosedRange<Double>) -> Constraint<Double> {
+        Constraint(
             "must be from \(range.lowerBound) to \(range.upperBound)",
             keywords: [("minimum", .double(range.lowerBound)), ("maximum", .double(range.upperBound))]
         ) { range.contains($0) }
     }
 }
 
-extension Rule where T == String {
+extension Constraint where T == String {
     /// A length in Unicode scalars, as in JSON Schema. Control characters are not allowed.
-    public static func text(_ lengths: ClosedRange<Int>) -> Rule<String> {
-        Rule(
+    public static func text(_ lengths: ClosedRange<Int>) -> Constraint<String> {
+        Constraint(
             "must have from \(lengths.lowerBound) to \(lengths.upperBound) characters, and no control characters",
             keywords: [
                 ("minLength", .int(lengths.lowerBound)), ("maxLength", .int(lengths.upperBound)),
@@ -146,26 +148,26 @@ extension Rule where T == String {
     }
 
     /// An identifier: `[A-Za-z0-9._:-]{1,128}`.
-    public static var identifier: Rule<String> {
-        Rule(
+    public static var identifier: Constraint<String> {
+        Constraint(
             "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -",
             keywords: [("pattern", .string("^[A-Za-z0-9._:-]{1,128}$"))]
         ) { isIdentifier($0) }
     }
 }
 
-extension Rule {
+extension Constraint {
     /// A number of elements.
-    public static func count<E: Value>(_ counts: ClosedRange<Int>) -> Rule<[E]> where T == [E] {
-        Rule(
+    public static func count<E: Value>(_ counts: ClosedRange<Int>) -> Constraint<[E]> where T == [E] {
+        Constraint(
             "must have from \(counts.lowerBound) to \(counts.upperBound) items",
             keywords: [("minItems", .int(counts.lowerBound)), ("maxItems", .int(counts.upperBound))]
         ) { counts.contains($0.count) }
     }
 
     /// Applies a rule to an optional. Nil conforms.
-    public static func ifPresent<W: Value>(_ rule: Rule<W>) -> Rule<W?> where T == W? {
-        Rule(rule.words, keywords: rule.keywords) { $0.map(rule.holds) ?? true }
+    public static func ifPresent<W: Value>(_ rule: Constraint<W>) -> Constraint<W?> where T == W? {
+        Constraint(rule.words, keywords: rule.keywords) { $0.map(rule.holds) ?? true }
     }
 }
 

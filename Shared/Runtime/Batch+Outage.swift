@@ -20,7 +20,7 @@ extension Batch {
         guard rest.from < rest.until else { return fireDue(key, until: moment) }
         let missed = fireDue(key, until: rest.from)
         guard missed == .done, var aggregate = aggregates[key] else { return missed }
-        do { try take(aggregate.note(rest, policy: policy, moments: &moments), aggregate) } catch {
+        do { try take(aggregate.note(rest, policy: policy, slots: &slots), aggregate) } catch {
             park(letter(key, rest), "\(error)")
             return .setAside
         }

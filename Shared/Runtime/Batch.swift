@@ -8,7 +8,7 @@ import Records
 import Timeline
 
 /// The result of one submission, before the commit.
-enum Verdict: Sendable {
+enum CommandResult: Sendable {
     /// With the number of events in the batch at this point. The last of them is the command's own, if it has any.
     case answer([UInt8], events: Int)
     case replay([UInt8])
@@ -47,7 +47,7 @@ struct Batch<M: Machine> {
     /// The sizes of the stored states that were read for the batch, in bytes.
     var sizes: [AggregateKey: Int] = [:]
     /// The slot reservations of the partition, with this batch's changes.
-    var moments: MomentLedger
+    var slots: SlotAllocator
     /// Delete stored slots that ended before this time; nil for none.
     var over: Instant?
     /// The aggregates with an unusable stored state.
@@ -69,7 +69,7 @@ struct Batch<M: Machine> {
     /// The input on trial.
     var trial: String?
     private(set) var events: [Event] = []
-    private(set) var verdicts: [Verdict] = []
+    private(set) var verdicts: [CommandResult] = []
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
@@ -82,26 +82,26 @@ struct Batch<M: Machine> {
     private(set) var halt: String?
     /// The number of decided inputs.
     var inputs = 0
-    private let portion: Duration
+    private let plan: Duration
     private var end: ContinuousClock.Instant
 
-    /// - Parameter portion: the time limit for the decisions of one portion.
+    /// - Parameter plan: the time limit for the decisions of one portion.
     init(
         partition: Int, policy: M.Policy, aggregates: [AggregateKey: Aggregate<M>],
-        moments: MomentLedger = MomentLedger(ceiling: nil), portion: Duration = .milliseconds(25)
+        slots: SlotAllocator = SlotAllocator(ceiling: nil), plan: Duration = .milliseconds(25)
     ) {
         self.partition = partition
         self.policy = policy
         self.aggregates = aggregates
-        self.moments = moments
-        self.portion = portion
-        end = .now + portion
+        self.slots = slots
+        self.plan = plan
+        end = .now + plan
     }
 
     var isEmpty: Bool { events.isEmpty && answers.isEmpty && setAside.isEmpty && refreshed.isEmpty && trial == nil }
 
     /// Gives the next kind of inputs its own time, so that none starves the others.
-    mutating func beginPortion() { end = .now + portion }
+    mutating func beginPortion() { end = .now + plan }
 
     /// Whether there is time for an input. The first one always runs.
     var hasTime: Bool { inputs == 0 || .now < end }
@@ -116,7 +116,7 @@ struct Batch<M: Machine> {
     mutating func postpone(_ count: Int) { verdicts += repeatElement(.later, count: count) }
 
     /// Replaces the verdict on a submission.
-    mutating func overrule(_ index: Int, by verdict: Verdict) { verdicts[index] = verdict }
+    mutating func overrule(_ index: Int, by verdict: CommandResult) { verdicts[index] = verdict }
 
     /// Runs one submission. A refusal fails only this submission.
     mutating func run(
@@ -129,7 +129,7 @@ struct Batch<M: Machine> {
 
     private mutating func verdict(
         on submission: Submission<M>, at now: Instant, stored: [String: (fingerprint: [UInt8], answer: [UInt8])]
-    ) -> Verdict {
+    ) -> CommandResult {
         if let fault = faults[submission.key] { return .refused(fault) }
         if let idempotency = submission.idempotency {
             let before =
@@ -159,7 +159,7 @@ struct Batch<M: Machine> {
             var aggregate = aggregates[submission.key] ?? Aggregate(key: submission.key)
             try submission.check?(aggregate)
             let decided = try aggregate.decide(
-                .command(submission.command), submission.origin, at: now, policy: policy, moments: &moments)
+                .command(submission.command), submission.origin, at: now, policy: policy, slots: &slots)
             try take(decided.sealed, aggregate)
             if probe == nil, !submission.origin.isDerived, let first = decided.sealed.first {
                 probe = (first.id, events.count - decided.sealed.count)
@@ -200,7 +200,7 @@ struct Batch<M: Machine> {
         let decided: [Event]
         do throws(M.Refusal) {
             decided = try aggregate.decide(
-                .event(event), Origin(following: event), at: event.time, policy: policy, moments: &moments
+                .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots
             ).sealed
         } catch {
             guard let reason = error.unreadable else { return true }
@@ -250,7 +250,7 @@ struct Batch<M: Machine> {
             }
             do {
                 try take(
-                    try aggregate.fireDeadlines(until: due, policy: policy, moments: &moments, limit: 1), aggregate)
+                    try aggregate.fireDeadlines(until: due, policy: policy, slots: &slots, limit: 1), aggregate)
             } catch {
                 park(letter, "\(error)")
                 return .setAside
@@ -272,8 +272,8 @@ struct Batch<M: Machine> {
         let binary = aggregate.state.binary
         guard binary.count <= 65536 else {
             // The decision is discarded, so the previous reservations return.
-            let held = aggregates[aggregate.key]?.state.heldMoments ?? []
-            moments.replace(aggregate.state.heldMoments, by: held, at: .epoch)
+            let held = aggregates[aggregate.key]?.state.reservedSlots ?? []
+            slots.replace(aggregate.state.reservedSlots, by: held, at: .epoch)
             throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count)
         }
         events += decided

@@ -36,7 +36,7 @@ struct BlockerWatch: Sendable {
     }
 
     private func look() async throws(PostgresError) {
-        for row in try await pool.run(Call(Self.end, [.double(patience / .seconds(1))])) {
+        for row in try await pool.execute(Query(Self.end, [.double(patience / .seconds(1))])) {
             let metadata: Logger.Metadata = ["pid": "\(try row.int(0))", "role": "\(try row.text(1))"]
             if try row.bool(2) {
                 logger.warning("ended idle session that blocked the log", metadata: metadata)

@@ -88,10 +88,11 @@ extension DurableRuntime {
     ///   - last: the last letter of the previous page; nil for the first page.
     ///   - limit: the most letters of a page.
     public func deadLetters(after last: DeadLetter? = nil, limit: Int = 1000) async throws -> [DeadLetter] {
-        let place: [Parameter] = [
+        let keyParameters: [Parameter] = [
             .int4(Int32(clamping: last?.partition ?? -1)), .text(last?.key.description ?? ""), .int(last?.offset ?? 0),
         ]
-        return try await pool.run(Call(Statements.letters, [.text(M.name), .int(limit)] + place)).map { row in
+        return try await pool.execute(Query(Statements.letters, [.text(M.name), .int(limit)] + keyParameters)).map {
+            row in
             let offset = try row.int(2)
             return DeadLetter(
                 key: AggregateKey(try row.text(1)), partition: try row.int(0), offset: offset == 0 ? nil : offset,
@@ -102,7 +103,7 @@ extension DurableRuntime {
 
     /// Returns the number of parked devices over all replicas.
     public func parkedDevices() async throws -> Int {
-        try await pool.run(Call(Statements.parkedCount, [.text(M.name)], rowsExpected: 1))[0].int(0)
+        try await pool.execute(Query(Statements.parkedCount, [.text(M.name)], rowsExpected: 1))[0].int(0)
     }
 
     /// Processes the dead letters of a device in order, and frees it.

@@ -5,7 +5,7 @@ extension DurableRuntime {
     /// Returns the head of every partition: the offset of its newest event.
     public func heads() async throws(PostgresError) -> [Int: Int] {
         var heads: [Int: Int] = [:]
-        for row in try await pool.run(Call(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
+        for row in try await pool.execute(Query(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
         return heads
     }
 }

@@ -16,9 +16,9 @@ import Synchronization
 public final class DurableRuntime<M: Machine>: Service {
     private let workers: [PartitionWorker<M>]
     private let leases: LeaseKeeper<M>
-    private let hints: HintSender
+    private let wakeUps: WakeUpSender
     /// The receiver of wake-ups. The runtime runs it, and other readers of the log in this process share it.
-    public let news: HintReceiver
+    public let updates: WakeUpReceiver
     let pool: ConnectionPool
     private let cursors: CursorWatch
     private let clock: SharedClock
@@ -41,26 +41,27 @@ public final class DurableRuntime<M: Machine>: Service {
         cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), logger: Logger
     ) {
         let member = UUID()
-        let hints = HintSender(pool: pool, sender: member, logger: logger)
+        let wakeUps = WakeUpSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
         let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
         cursors = CursorWatch { partition in
-            let place: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
-            return try await pool.run(Call(position, place, rowsExpected: 1))[0].int(0)
+            let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+            return try await pool.execute(Query(position, keyParameters, rowsExpected: 1))[0].int(0)
         }
         self.clock = clock
         standing = Statements.standing(M.name)
-        self.hints = hints
-        news = HintReceiver(options, sender: hints, logger: logger)
-        let trials = Turns(1)
+        self.wakeUps = wakeUps
+        updates = WakeUpReceiver(options, sender: wakeUps, logger: logger)
+        let trials = AsyncSemaphore(1)
         let budget = StateBudget(cacheBytes)
         self.budget = budget
         // One connection is left for reads.
-        let turns = Turns(max(1, pool.metrics.size - 1))
+        let semaphore = AsyncSemaphore(max(1, pool.metrics.size - 1))
         workers = (0..<partitions).map {
             PartitionWorker(
-                partition: $0, of: partitions, pool: pool, clock: clock, policy: policy, hints: hints, trials: trials,
-                turns: turns, budget: budget, logger: logger)
+                partition: $0, of: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps,
+                trials: trials,
+                semaphore: semaphore, budget: budget, logger: logger)
         }
         leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
@@ -72,16 +73,16 @@ public final class DurableRuntime<M: Machine>: Service {
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
             logger: logger)
         let pools = [pool, leases.pool, blockers.pool]
-        watchdog = Watchdog(limits, progress: progress, calls: { pools.flatMap(\.callDeadlines) }, logger: logger)
-        news.follow { [workers] news in
-            switch news {
+        watchdog = Watchdog(limits, progress: progress, queries: { pools.flatMap(\.callDeadlines) }, logger: logger)
+        updates.follow { [workers] updates in
+            switch updates {
             case .everything: for worker in workers { await worker.wake() }
-            case .hint(let hint) where !hint.isOwn:
-                let isOfInterest = hint.types.map { !M.follows.isDisjoint(with: $0) } ?? true
-                for partition in hint.partitions where workers.indices.contains(partition) {
+            case .wakeUp(let wakeUp) where !wakeUp.isOwn:
+                let isOfInterest = wakeUp.types.map { !M.follows.isDisjoint(with: $0) } ?? true
+                for partition in wakeUp.partitions where workers.indices.contains(partition) {
                     await workers[partition].hear(isOfInterest: isOfInterest)
                 }
-            case .hint, .clock: break
+            case .wakeUp, .clock: break
             }
         }
     }
@@ -127,13 +128,13 @@ public final class DurableRuntime<M: Machine>: Service {
         let statement = Statement(
             "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
         let partition = key.partition(of: workers.count)
-        let rows = try await pool.run(Call(statement, [.int4(Int32(partition)), .text(key.description)]))
+        let rows = try await pool.execute(Query(statement, [.int4(Int32(partition)), .text(key.description)]))
         guard let row = rows.first else { return nil }
         let stored = try StoredState(row)
         // This upgrades an older state for one answer. The sweeper or a batch stores it.
         let aggregate: Aggregate<M>
         do {
-            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0)
+            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0)
             }
         } catch let error as RuntimeError {
             throw noting(error)
@@ -164,7 +165,7 @@ public final class DurableRuntime<M: Machine>: Service {
 
     private func fold(_ key: AggregateKey, upTo offset: Int, count: Int) async throws -> Aggregate<M> {
         try await Aggregate.folded(key, partition: key.partition(of: workers.count), upTo: offset, count: count) {
-            [pool] in try await pool.run($0)
+            [pool] in try await pool.execute($0)
         }
     }
 
@@ -198,7 +199,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// than partitions, some own none.
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
     /// Whether the listening connection is up.
-    public var isListening: Bool { get async { await news.isListening } }
+    public var isListening: Bool { get async { await updates.isListening } }
 
     public func run() async throws {
         watchdog.start()
@@ -218,8 +219,8 @@ public final class DurableRuntime<M: Machine>: Service {
     private func background() async {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
-                group.addTask { try? await self.news.run() }
-                group.addTask { try? await self.hints.run() }
+                group.addTask { try? await self.updates.run() }
+                group.addTask { try? await self.wakeUps.run() }
                 group.addTask { await self.leases.run() }
                 group.addTask { await self.blockers.run() }
                 group.addTask { await self.tick() }
@@ -253,7 +254,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// One query for all partitions, so that an idle suite costs almost nothing.
     private func look() async {
         do {
-            for row in try await pool.run(Call(standing, [.text(M.name)])) {
+            for row in try await pool.execute(Query(standing, [.text(M.name)])) {
                 let partition = try row.int(0)
                 guard workers.indices.contains(partition) else { continue }
                 await workers[partition].note(

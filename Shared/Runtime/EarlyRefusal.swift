@@ -17,7 +17,7 @@ extension PartitionWorker {
     /// Takes back refusals about aggregates with unread events. It makes no query if the log was read to its head, or
     /// if the batch has no refusals.
     func suspendRefusals(
-        of submissions: [Submission<M>], _ first: Gathered<M>, _ batch: inout Batch<M>, _ connection: Connection
+        of submissions: [Submission<M>], _ first: BatchInput<M>, _ batch: inout Batch<M>, _ connection: Connection
     ) async throws {
         guard first.position < first.head, !M.follows.isEmpty else { return }
         let refused = submissions.indices.filter { index in
@@ -26,8 +26,8 @@ extension PartitionWorker {
         }
         guard !refused.isEmpty else { return }
         let keys = Set(refused.map { submissions[$0].key.description }).sorted()
-        let rows = try await connection.run(
-            Call(
+        let rows = try await connection.execute(
+            Query(
                 Statements.unreadOf,
                 [
                     .int4(Int32(partition)), .int(first.position), .int(first.head), .texts(keys),
@@ -81,7 +81,7 @@ extension DurableRuntime {
         let parameters: [Parameter] = [
             .int4(Int32(worker.partition)), .text(M.name), .text(key.description), .texts(M.follows.sorted()),
         ]
-        let rows = try await pool.run(Call(Statements.unread, parameters, rowsExpected: 1))
+        let rows = try await pool.execute(Query(Statements.unread, parameters, rowsExpected: 1))
         guard let unread = try rows[0].optionalInt(0) else { return }
         await worker.wake()
         let end = ContinuousClock.now + Self.settlingTime

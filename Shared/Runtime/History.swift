@@ -47,7 +47,7 @@ extension Aggregate {
     /// - Parameter query: runs a query; outside of any lock.
     /// - Throws: ``RuntimeError/newerState(key:version:)``, ``RuntimeError/malformedState(key:)``, or a `PostgresError`.
     static func current(
-        _ stored: StoredState, partition: Int, query: @Sendable (Call) async throws -> Rows
+        _ stored: StoredState, partition: Int, query: @Sendable (Query) async throws -> Rows
     ) async throws -> Aggregate {
         guard stored.machineVersion <= M.version else {
             throw RuntimeError.newerState(key: stored.key, version: stored.machineVersion)
@@ -78,41 +78,41 @@ extension Aggregate {
     /// - Throws: ``RuntimeError/malformedState(key:)`` if retention has dropped the needed events.
     static func folded(
         _ key: AggregateKey, partition: Int, upTo offset: Int, count: Int,
-        query: @Sendable (Call) async throws -> Rows
+        query: @Sendable (Query) async throws -> Rows
     ) async throws -> Aggregate {
-        let place: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
+        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
         let start = try LogReader.foldStart(
             in: try await query(LogReader.foldStart(of: key, service: M.name, partition: partition, upTo: offset)))
         guard case .snapshot(let base) = start else {
-            return try await beginning(key, place, offset, count, query)
+            return try await beginning(key, keyParameters, offset, count, query)
         }
         let upgrade = M.stored(base.state, version: base.machineVersion)
         if case .exact(let state) = upgrade {
-            return try await fold(state, key, base, place, offset, count, query)
+            return try await fold(state, key, base, keyParameters, offset, count, query)
         }
         // An older and incomplete state: the events supply the rest, if the log still has all of them.
-        do { return try await beginning(key, place, offset, count, query) } catch let error as RuntimeError {
+        do { return try await beginning(key, keyParameters, offset, count, query) } catch let error as RuntimeError {
             guard case .partial(let state) = upgrade else { throw error }
-            return try await fold(state, key, base, place, offset, count, query)
+            return try await fold(state, key, base, keyParameters, offset, count, query)
         }
     }
 
     private static func beginning(
-        _ key: AggregateKey, _ place: [Parameter], _ end: Int, _ count: Int,
-        _ query: @Sendable (Call) async throws -> Rows
+        _ key: AggregateKey, _ keyParameters: [Parameter], _ end: Int, _ count: Int,
+        _ query: @Sendable (Query) async throws -> Rows
     ) async throws -> Aggregate {
         var aggregate = Aggregate(key: key)
-        try await aggregate.fold(place, after: 0, upTo: end, query)
+        try await aggregate.fold(keyParameters, after: 0, upTo: end, query)
         guard aggregate.eventCount == count else { throw RuntimeError.malformedState(key: key) }
         return aggregate
     }
 
     private static func fold(
-        _ state: M, _ key: AggregateKey, _ base: BaseSnapshot, _ place: [Parameter], _ end: Int, _ count: Int,
-        _ query: @Sendable (Call) async throws -> Rows
+        _ state: M, _ key: AggregateKey, _ base: BaseSnapshot, _ keyParameters: [Parameter], _ end: Int, _ count: Int,
+        _ query: @Sendable (Query) async throws -> Rows
     ) async throws -> Aggregate {
         var aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
-        try await aggregate.fold(place, after: base.offset, upTo: end, query)
+        try await aggregate.fold(keyParameters, after: base.offset, upTo: end, query)
         guard aggregate.eventCount == count else { throw RuntimeError.malformedState(key: key) }
         return aggregate
     }
@@ -122,11 +122,12 @@ extension Aggregate {
     /// - Returns: the offset of the last folded event.
     @discardableResult
     mutating func fold(
-        _ place: [Parameter], after start: Int, upTo end: Int, _ query: @Sendable (Call) async throws -> Rows
+        _ keyParameters: [Parameter], after start: Int, upTo end: Int, _ query: @Sendable (Query) async throws -> Rows
     ) async throws -> Int {
         var after = start
         while after < end {
-            let rows = try await query(Call(LogReader.historyPage, place + [.int(after), .int(end), .int(Self.page)]))
+            let rows = try await query(
+                Query(LogReader.historyPage, keyParameters + [.int(after), .int(end), .int(Self.page)]))
             let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
             try fold(events)
             after = events.last?.offset ?? after

@@ -71,15 +71,15 @@ actor LeaseKeeper<M: Machine> {
         for partition in owned {
             if await workers[partition].halt != nil { halted.insert(partition) }
         }
-        let enrol = Call(
+        let enrol = Query(
             Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term), .int4(Int32(M.version))])
-        let rows = try await pool.run([
-            halted.isEmpty ? enrol : Call(Statements.leave, [.text(M.name), .uuid(member)]),
-            Call(Statements.bury, [.text(M.name)]),
-            Call(Statements.living, [.text(M.name), .uuid(member)]),
-            Call(Statements.free, [.text(M.name)]),
-            Call(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
-            Call(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
+        let rows = try await pool.execute([
+            halted.isEmpty ? enrol : Query(Statements.leave, [.text(M.name), .uuid(member)]),
+            Query(Statements.reap, [.text(M.name)]),
+            Query(Statements.living, [.text(M.name), .uuid(member)]),
+            Query(Statements.free, [.text(M.name)]),
+            Query(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
+            Query(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
         ])
         // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
@@ -111,10 +111,10 @@ actor LeaseKeeper<M: Machine> {
     private func sweep() async throws {
         let overdue = owned.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
         guard let partition = overdue.min() else { return }
-        let place: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
-        let rows = try await pool.run([
-            RequestBook(service: M.name, partition: partition).forgetting(limit: Self.sweepLimit),
-            Call(Statements.forgetSuspects, place),
+        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+        let rows = try await pool.execute([
+            IdempotencyStore(service: M.name, partition: partition).forgetting(limit: Self.sweepLimit),
+            Query(Statements.forgetSuspects, keyParameters),
         ])
         // A full sweep continues in the next round.
         if rows[0].affected < Self.sweepLimit { swept[partition] = .now }
@@ -129,9 +129,9 @@ actor LeaseKeeper<M: Machine> {
     private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
         do {
             // A pipeline is one transaction, so the limit ends with it.
-            return try await pool.run([
-                Call(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
-                Call(statement, parameters),
+            return try await pool.execute([
+                Query(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
+                Query(statement, parameters),
             ])[1]
         } catch  where error.isLockTimeout {
             workers[partition].progress.failed(.heldUp)
@@ -143,7 +143,7 @@ actor LeaseKeeper<M: Machine> {
         let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
-        await workers[partition].letGo()
+        await workers[partition].leaseLost()
         logger.warning("lost lease", metadata: ["partition": "\(partition)"])
     }
 
@@ -156,7 +156,7 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func release(_ partition: Int) async throws {
-        await workers[partition].letGo()
+        await workers[partition].leaseLost()
         owned.remove(partition)
         // If the row stays locked, the lease expires.
         _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
@@ -169,7 +169,7 @@ actor LeaseKeeper<M: Machine> {
                 logger.debug("failed to release lease, it will expire", metadata: ["error": "\(error)"])
             }
         }
-        do { _ = try await pool.run([Call(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
+        do { _ = try await pool.execute([Query(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
             logger.debug("failed to remove membership, it will expire", metadata: ["error": "\(error)"])
         }
         await pool.close()

@@ -7,7 +7,7 @@ import Timeline
 
 /// An error: the connection was lost during the second pipeline, so the result of the commit is unknown.
 struct UnknownCommit<M: Machine>: Error {
-    let done: PartitionWorker<M>.Done
+    let done: PartitionWorker<M>.BatchOutcome
     /// The partition's head before the batch. Its events have higher offsets.
     let headBefore: Int
 }
@@ -26,7 +26,7 @@ extension PostgresError {
     /// Whether the fault can only be in the data: class 22, data exceptions; class 54, limits of the server; calls that
     /// can't be sent. Other errors (a full disk, missing rights, a guard) do not depend on the inputs.
     var isInputFault: Bool {
-        if case .invalidCall = self { return true }
+        if case .invalidQuery = self { return true }
         return sqlState.map { $0.hasPrefix("22") || $0.hasPrefix("54") } ?? false
     }
 
@@ -42,7 +42,7 @@ extension PostgresError {
         // FATAL and PANIC end the session, perhaps after the commit.
         case .server(let error): error.severity == "ERROR" && !isConnectionProblem
         // In a cancelled task, nothing was sent, or the server stopped a statement before the COMMIT.
-        case .connectionLost(duringFlight: false), .closed, .cancelled: true
+        case .connectionLost(duringPipeline: false), .closed, .cancelled: true
         default: false
         }
     }
@@ -55,7 +55,7 @@ extension PartitionWorker {
     /// alone.
     static var settlingPatience: Duration { .seconds(30) }
 
-    struct Done: Sendable {
+    struct BatchOutcome: Sendable {
         var batch: Batch<M>
         var head: Int
         var lastBatch: UUID?
@@ -65,7 +65,7 @@ extension PartitionWorker {
     }
 
     /// Runs a batch up to its commit. If it throws, nothing was committed, except with `RuntimeError.outcomeUnknown`.
-    func commit(_ submissions: [Submission<M>], _ portion: Portion) async throws -> Done {
+    func commit(_ submissions: [Submission<M>], _ plan: BatchPlan) async throws -> BatchOutcome {
         let end = ContinuousClock.now + (isReachable ? Self.patience : .zero)
         var isRepeated = false
         var pause = Duration.milliseconds(5)
@@ -73,7 +73,7 @@ extension PartitionWorker {
         while true {
             do {
                 return try await pool.withConnection { connection in
-                    try await self.attempt(submissions, portion, connection)
+                    try await self.attempt(submissions, plan, connection)
                 }
             } catch let unknown as UnknownCommit<M> {
                 passTurn()
@@ -103,63 +103,63 @@ extension PartitionWorker {
     }
 
     private func attempt(
-        _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
-    ) async throws -> Done {
-        var first = try await gather(submissions, portion, connection)
+        _ submissions: [Submission<M>], _ plan: BatchPlan, _ connection: Connection
+    ) async throws -> BatchOutcome {
+        var first = try await gather(submissions, plan, connection)
         switch try await caution(for: submissions, first, connection) {
         case .none: break
         case .postponed:
-            _ = try await connection.run(Call(statements.rollback))
+            _ = try await connection.execute(Query(statements.rollback))
             var batch = Batch<M>(
-                partition: partition, policy: policy, aggregates: first.aggregates, moments: first.moments)
+                partition: partition, policy: policy, aggregates: first.aggregates, slots: first.slots)
             batch.postpone(submissions.count)
             return unchanged(batch, first, hasMore: true)
-        case .noted: first = try await gather(submissions, portion, connection)
+        case .noted: first = try await gather(submissions, plan, connection)
         }
         var trial: String?
-        if portion.isTrial, let name = onlyInput(of: first) {
+        if plan.isTrial, let name = onlyInput(of: first) {
             // Recorded once: a failure of the database says nothing about the input.
             if noted != name {
                 try await note(name, connection)
                 noted = name
                 // The record is committed, which released the lock. Another process may have run a batch.
-                first = try await gather(submissions, portion, connection)
+                first = try await gather(submissions, plan, connection)
             }
             guard onlyInput(of: first) == name else {
-                _ = try await connection.run(Call(statements.rollback))
+                _ = try await connection.execute(Query(statements.rollback))
                 let batch = Batch<M>(
-                    partition: partition, policy: policy, aggregates: first.aggregates, moments: first.moments)
+                    partition: partition, policy: policy, aggregates: first.aggregates, slots: first.slots)
                 return unchanged(batch, first, hasMore: true)
             }
             trial = name
         }
         let name = onlyInput(of: first)
-        var batch = progress.deciding { decide(submissions, &first, trial, portion.passing) }
-        if portion.passing != nil, batch.events.isEmpty {
-            _ = try await connection.run(Call(statements.rollback))
+        var batch = progress.deciding { decide(submissions, &first, trial, plan.passing) }
+        if plan.passing != nil, batch.events.isEmpty {
+            _ = try await connection.execute(Query(statements.rollback))
             throw NoProof()
         }
         try await suspendRefusals(of: submissions, first, &batch, connection)
         let cleared = clearing(submissions, batch)
-        let epoch = portion.log != nil && first.holdsLease ? lease?.epoch : nil
+        let epoch = plan.log != nil && first.holdsLease ? lease?.epoch : nil
         let isAtHead = epoch != nil && !first.hasMore
         guard
             !batch.isEmpty || first.position != first.storedPosition || isAtHead && first.attempts > 0
                 || first.outages.isLast || !cleared.isEmpty
         else {
             noteTold(first)
-            _ = try await connection.run(Call(statements.rollback))
+            _ = try await connection.execute(Query(statements.rollback))
             return unchanged(batch, first, hasMore: first.hasMore)
         }
-        var done = Done(
+        var done = BatchOutcome(
             batch: batch, head: 0, lastBatch: batch.id, hasMore: first.hasMore, foundNothing: first.isThrough,
             halt: first.halt)
-        var calls: [Call] = []
+        var queries: [Query] = []
         do throws(PostgresError) {
-            calls = batch.flight(
+            queries = batch.pipeline(
                 statements, position: first.position, epoch: epoch, isAtHead: isAtHead,
                 after: forgetting(first) + clear(cleared))
-            let rows = try await connection.run(calls)
+            let rows = try await connection.execute(queries)
             noteTold(first)
             noteCleared(cleared)
             done.head = try rows[rows.count - 2][0].int(0)
@@ -168,7 +168,7 @@ extension PartitionWorker {
             throw BadInput(inputs: batch.inputs, name: name, error: error)
         } catch  where error.isCertain {
             // The last two calls are the cursor's and the COMMIT.
-            guard error.mayBeOfInput(calls: calls.count - 2) else { throw error }
+            guard error.mayBeOfInput(queries: queries.count - 2) else { throw error }
             throw RefusedData(inputs: batch.inputs, name: name, error: error)
         } catch {
             // A server that shuts down may have committed before its error. Only the cursor row shows the result.
@@ -176,20 +176,20 @@ extension PartitionWorker {
         }
     }
 
-    private func unchanged(_ batch: Batch<M>, _ first: Gathered<M>, hasMore: Bool) -> Done {
-        Done(
+    private func unchanged(_ batch: Batch<M>, _ first: BatchInput<M>, hasMore: Bool) -> BatchOutcome {
+        BatchOutcome(
             batch: batch, head: first.head, lastBatch: first.lastBatch, hasMore: hasMore, foundNothing: first.isThrough,
             halt: first.halt)
     }
 
     /// Decides the batch in memory. Inputs without time wait for the next batch.
     private func decide(
-        _ submissions: [Submission<M>], _ first: inout Gathered<M>, _ trial: String?, _ passing: FailingInput?
+        _ submissions: [Submission<M>], _ first: inout BatchInput<M>, _ trial: String?, _ passing: FailingInput?
     ) -> Batch<M> {
         var batch = Batch<M>(partition: partition, policy: policy, aggregates: [:])
         // Moved, because a second reference would cause a copy of everything.
         swap(&batch.aggregates, &first.aggregates)
-        swap(&batch.moments, &first.moments)
+        swap(&batch.slots, &first.slots)
         batch.faults = first.faults
         batch.parked = first.parked
         batch.condemned = condemned
@@ -203,7 +203,7 @@ extension PartitionWorker {
         batch.outage = first.outages.outage
         let now = first.now
         let over = now - Self.momentsKept
-        if batch.moments.ceiling != nil, batch.moments.hasPages(before: over) { batch.over = over }
+        if batch.slots.ceiling != nil, batch.slots.hasPages(before: over) { batch.over = over }
         var position = first.storedPosition
         for event in first.events {
             guard batch.run(event) else {
@@ -227,7 +227,7 @@ extension PartitionWorker {
     }
 
     /// Returns the name of the input from the log; nil if there is not exactly one.
-    private func onlyInput(of first: Gathered<M>) -> String? {
+    private func onlyInput(of first: BatchInput<M>) -> String? {
         if let key = first.outages.unheard.first {
             guard first.outages.unheard.count == 1, first.events.isEmpty, first.due.isEmpty else { return nil }
             return Batch<M>.name(ofOutageFor: key, until: first.outages.recorded?.until ?? .epoch)
@@ -242,9 +242,9 @@ extension PartitionWorker {
     /// Records that an input is about to be tried, for the next owner in case the process ends. Condemns the input
     /// after too many tries.
     private func note(_ name: String, _ connection: Connection) async throws {
-        let rows = try await connection.run([
-            Call(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
-            Call(statements.commit),
+        let rows = try await connection.execute([
+            Query(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
+            Query(statements.commit),
         ])
         let tries = try rows[0][0].int(0)
         if tries >= 5 { condemned[name] = "each of \(tries - 1) tries ended the process" }
@@ -256,21 +256,23 @@ extension PartitionWorker {
     /// to repeat, because its inputs from the log are not processed twice.
     ///
     /// - Returns: nil if it was not committed.
-    func settle(_ unknown: UnknownCommit<M>) async throws -> Done? {
+    func settle(_ unknown: UnknownCommit<M>) async throws -> BatchOutcome? {
         forget()
         let start = ContinuousClock.now
-        let place = Parameter.int4(Int32(partition))
+        let partitionParameter = Parameter.int4(Int32(partition))
         let probe = unknown.done.batch.probe
         while true {
             do {
                 let rows = try await pool.withConnection { connection in
-                    try await connection.run([
-                        Call(self.statements.begin),
-                        Call(Statements.limitLocks),
-                        Call(self.statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-                        Call(self.statements.clockAndHead, [place], rowsExpected: 1),
-                        Call(Statements.probe, [place, .int(unknown.headBefore), .uuid(probe?.id)], rowsExpected: 1),
-                        Call(self.statements.rollback),
+                    try await connection.execute([
+                        Query(self.statements.begin),
+                        Query(Statements.limitLocks),
+                        Query(self.statements.lockCursor, [partitionParameter, .text(M.name)], rowsExpected: 1),
+                        Query(self.statements.clockAndHead, [partitionParameter], rowsExpected: 1),
+                        Query(
+                            Statements.probe, [partitionParameter, .int(unknown.headBefore), .uuid(probe?.id)],
+                            rowsExpected: 1),
+                        Query(self.statements.rollback),
                     ])
                 }
                 let isLast = try rows[2][0].optionalUUID(3) == unknown.done.batch.id

@@ -44,9 +44,9 @@ extension PostgresError {
     /// Whether it is a certain failure of a statement with data of inputs. Failures of the server as a whole
     /// (connections, resources, operators, I/O) are not: 08, 25, 28, 40, 53, 55, 57, 58.
     ///
-    /// - Parameter calls: the number of calls with data, which come first in the pipeline.
-    func mayBeOfInput(calls: Int) -> Bool {
-        guard case .server(let error) = self, let index = error.callIndex, index < calls else { return false }
+    /// - Parameter queries: the number of calls with data, which come first in the pipeline.
+    func mayBeOfInput(queries: Int) -> Bool {
+        guard case .server(let error) = self, let index = error.queryIndex, index < queries else { return false }
         return !["08", "25", "28", "40", "53", "55", "57", "58"].contains(error.sqlState.prefix(2))
     }
 
@@ -75,12 +75,12 @@ extension PartitionWorker {
     }
 
     /// Records that a batch was committed, or had nothing to commit.
-    func noteCommitted(_ done: Done, _ portion: Portion) {
+    func noteCommitted(_ done: BatchOutcome, _ plan: BatchPlan) {
         let hasData = !done.batch.events.isEmpty
         if hasData { lastDataCommit = .now }
         // A committed batch that read the log has moved the cursor.
-        guard failing != nil else { return progress.succeeded(withData: hasData || portion.log != nil) }
-        guard portion.log != nil else {
+        guard failing != nil else { return progress.succeeded(withData: hasData || plan.log != nil) }
+        guard plan.log != nil else {
             // This proves the fault of the input if it fails again.
             if hasData { failing?.isToBePassed = false }
             return

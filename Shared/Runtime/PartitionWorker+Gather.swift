@@ -7,7 +7,7 @@ import Records
 import Timeline
 
 /// The result of the first pipeline.
-struct Gathered<M: Machine>: Sendable {
+struct BatchInput<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
@@ -28,7 +28,7 @@ struct Gathered<M: Machine>: Sendable {
     var aggregates: [AggregateKey: Aggregate<M>] = [:]
     /// The sizes of the stored states that were read, in bytes.
     var sizes: [AggregateKey: Int] = [:]
-    var moments = MomentLedger(ceiling: nil)
+    var slots = SlotAllocator(ceiling: nil)
     /// Aggregates with an unusable stored state.
     var faults: [AggregateKey: RuntimeError] = [:]
     var refreshed: Set<AggregateKey> = []
@@ -46,43 +46,44 @@ extension PartitionWorker {
     /// Runs the first pipeline: it locks the cursor, then reads the data of the batch. A snapshot from before the lock
     /// could be stale, so each read is a statement of its own after the lock.
     func gather(
-        _ submissions: [Submission<M>], _ portion: Portion, _ connection: Connection
-    ) async throws -> Gathered<M> {
-        let place = Parameter.int4(Int32(partition))
+        _ submissions: [Submission<M>], _ plan: BatchPlan, _ connection: Connection
+    ) async throws -> BatchInput<M> {
+        let partitionParameter = Parameter.int4(Int32(partition))
         let keys = submissions.map { $0.key }
         let asked = cache.missing(keys)
         let repeatable = submissions.compactMap { $0.idempotency?.key }
-        var calls = [
-            Call(statements.begin),
-            Call(Statements.limitLocks),
-            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-            Call(statements.clockAndHead, [place], rowsExpected: 1),
+        var queries = [
+            Query(statements.begin),
+            Query(Statements.limitLocks),
+            Query(statements.lockCursor, [partitionParameter, .text(M.name)], rowsExpected: 1),
+            Query(statements.clockAndHead, [partitionParameter], rowsExpected: 1),
         ]
         /// Adds an optional query and returns its index; nil if it is not needed.
-        func ask(_ call: Call, unless isNeedless: Bool) -> Int? {
+        func ask(_ call: Query, unless isNeedless: Bool) -> Int? {
             guard !isNeedless else { return nil }
-            calls.append(call)
-            return calls.count - 1
+            queries.append(call)
+            return queries.count - 1
         }
         let answersAt = ask(
-            Call(statements.idempotency, [place, .text(M.name), .texts(repeatable)]), unless: repeatable.isEmpty)
+            Query(statements.idempotency, [partitionParameter, .text(M.name), .texts(repeatable)]),
+            unless: repeatable.isEmpty)
         let statesAt = ask(
-            Call(statements.states, [place, .texts(asked.map { $0.description })]), unless: asked.isEmpty)
+            Query(statements.states, [partitionParameter, .texts(asked.map { $0.description })]), unless: asked.isEmpty)
         let deadlinesAt = ask(
-            Call(
+            Query(
                 hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines,
-                [place, .int((portion.log ?? 0) + 1)]),
-            unless: portion.log == nil)
+                [partitionParameter, .int((plan.log ?? 0) + 1)]),
+            unless: plan.log == nil)
         let eventsAt = ask(
-            Call(
+            Query(
                 LogReader.behindCursor,
-                [place, .text(M.name), .texts(M.follows.sorted()), .int(portion.log ?? 0)]),
-            unless: portion.log == nil)
+                [partitionParameter, .text(M.name), .texts(M.follows.sorted()), .int(plan.log ?? 0)]),
+            unless: plan.log == nil)
         let momentsAt = ask(storedMoments, unless: unheld.ceiling == nil || held != nil)
         let sent = ContinuousClock.now
-        let rows = try await connection.run(calls)
+        let rows = try await connection.execute(queries)
         let cursor = rows[2][0]
-        var found = Gathered<M>()
+        var found = BatchInput<M>()
         found.storedPosition = try cursor.int(0)
         found.position = found.storedPosition
         found.lastBatch = try cursor.optionalUUID(3)
@@ -102,50 +103,52 @@ extension PartitionWorker {
         lastBatch = nil
         self.held = nil
         if let held {
-            found.moments = held
+            found.slots = held
         } else if unheld.ceiling != nil {
             let stored: Rows =
-                if let momentsAt { rows[momentsAt] } else { try await connection.run(storedMoments) }
-            found.moments = try restored(stored)
+                if let momentsAt { rows[momentsAt] } else { try await connection.execute(storedMoments) }
+            found.slots = try restored(stored)
         }
         var states = statesAt.map { Array(rows[$0]) } ?? []
         if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
         if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
         try await readOutage(cursor, connection, &found)
-        if let limit = portion.log, let deadlinesAt, let eventsAt, found.holdsLease {
+        if let limit = plan.log, let deadlinesAt, let eventsAt, found.holdsLease {
             try readLog(rows[eventsAt], rows[deadlinesAt], limit, &found)
             try await readUnheard(limit, connection, &found)
         }
         let needed = Set(keys + found.events.map { $0.key } + found.due + found.outages.unheard).subtracting(asked)
             .filter { found.aggregates[$0] == nil }.map { $0.description }
-        if !needed.isEmpty { states += try await connection.run(Call(statements.states, [place, .texts(needed)])) }
+        if !needed.isEmpty {
+            states += try await connection.execute(Query(statements.states, [partitionParameter, .texts(needed)]))
+        }
         try read(states, &found)
         stopBeforeNewerStates(&found)
         return found
     }
 
     /// The query for the stored slot reservations of the partition.
-    var storedMoments: Call {
-        Call(statements.moments, [.int4(Int32(partition)), .int4(Int32(unheld.ceiling ?? 0))])
+    var storedMoments: Query {
+        Query(statements.slots, [.int4(Int32(partition)), .int4(Int32(unheld.ceiling ?? 0))])
     }
 
-    func restored(_ rows: Rows) throws -> MomentLedger {
-        var moments = unheld
+    func restored(_ rows: Rows) throws -> SlotAllocator {
+        var slots = unheld
         for row in rows {
-            guard moments.restore(Int64(try row.int(0)), try row.bytes(1)) else { throw RuntimeError.failed }
+            guard slots.restore(Int64(try row.int(0)), try row.bytes(1)) else { throw RuntimeError.failed }
         }
-        return moments
+        return slots
     }
 
-    private func readParked(_ connection: Connection, _ found: inout Gathered<M>) async throws {
+    private func readParked(_ connection: Connection, _ found: inout BatchInput<M>) async throws {
         hasParkedKeys = true
-        let rows = try await connection.run(
-            Call(Statements.parkedKeys, [.int4(Int32(partition)), .text(M.name)]))
+        let rows = try await connection.execute(
+            Query(Statements.parkedKeys, [.int4(Int32(partition)), .text(M.name)]))
         for row in rows { found.parked.insert(AggregateKey(try row.text(0))) }
     }
 
     private func readLog(
-        _ events: Rows, _ deadlines: Rows, _ limit: Int, _ found: inout Gathered<M>
+        _ events: Rows, _ deadlines: Rows, _ limit: Int, _ found: inout BatchInput<M>
     ) throws {
         for row in events {
             let event = try LogReader.event(row)
@@ -156,7 +159,7 @@ extension PartitionWorker {
             }
             found.events.append(event)
         }
-        let bound = found.position + LogReader.reach
+        let bound = found.position + LogReader.scanLimit
         let isThrough = events.count < limit
         let isAtHead = isThrough && found.head <= bound
         // The head was read before the events, so the last event may have a higher offset. Commits follow the order of
@@ -190,7 +193,7 @@ extension PartitionWorker {
         return "\(event.type) at offset \(event.offset) has version \(event.version); this program reads up to \(known)"
     }
 
-    func read(_ rows: [Row], _ found: inout Gathered<M>) throws {
+    func read(_ rows: [Row], _ found: inout BatchInput<M>) throws {
         for row in rows {
             let stored = try StoredState(row)
             let (key, version) = (stored.key, stored.machineVersion)
@@ -210,7 +213,7 @@ extension PartitionWorker {
     }
 
     /// Stops before aggregates with a state of a newer version: a newer program must decide about them.
-    private func stopBeforeNewerStates(_ found: inout Gathered<M>) {
+    private func stopBeforeNewerStates(_ found: inout BatchInput<M>) {
         func isNewer(_ key: AggregateKey) -> Bool {
             if case .newerState = found.faults[key] { true } else { false }
         }

@@ -24,7 +24,7 @@ extension PartitionWorker {
     /// Reads the outage of the partition. It makes a query only if no process has served the partition for a second:
     /// the next acquisition or renewal will record the outage, but commands need no lease and can come earlier.
     func readOutage(
-        _ cursor: Row, _ connection: Connection, _ found: inout Gathered<M>
+        _ cursor: Row, _ connection: Connection, _ found: inout BatchInput<M>
     ) async throws {
         guard M.ownsLimits else { return }
         found.outages.outage = try outage(cursor, 8)
@@ -33,8 +33,8 @@ extension PartitionWorker {
             if found.holdsLease { found.outages.recorded = found.outages.outage }
             return
         }
-        let rows = try await connection.run(
-            Call(Statements.outageUntilNow, [.int4(Int32(partition)), .text(M.name)], rowsExpected: 1))
+        let rows = try await connection.execute(
+            Query(Statements.outageUntilNow, [.int4(Int32(partition)), .text(M.name)], rowsExpected: 1))
         guard let open = try outage(rows[0], 0) else { return }
         found.outages.outage = Outage(from: min(open.from, found.outages.outage?.from ?? open.from), until: open.until)
     }
@@ -46,18 +46,20 @@ extension PartitionWorker {
 
     /// Reads the next aggregates to notify. During bisection and quarantine they are alone in their batch, so that the
     /// one at fault is known.
-    func readUnheard(_ limit: Int, _ connection: Connection, _ found: inout Gathered<M>) async throws {
+    func readUnheard(_ limit: Int, _ connection: Connection, _ found: inout BatchInput<M>) async throws {
         guard let recorded = found.outages.recorded, found.isAtHead else { return }
         guard limit == Self.inputLimit || found.events.isEmpty && found.due.isEmpty else { return }
-        let place: [Parameter] = [.int4(Int32(partition)), .text(told?.outage == recorded ? told?.key ?? "" : "")]
-        let rows = try await connection.run(Call(Statements.limited(M.name), place + [.int(limit)]))
+        let keyParameters: [Parameter] = [
+            .int4(Int32(partition)), .text(told?.outage == recorded ? told?.key ?? "" : ""),
+        ]
+        let rows = try await connection.execute(Query(Statements.limited(M.name), keyParameters + [.int(limit)]))
         found.outages.unheard = try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
         found.outages.isLast = rows.count < limit
         if !found.outages.isLast { found.hasMore = true }
     }
 
     /// Notifies them in memory. The next batch notifies those without time.
-    func tell(_ first: inout Gathered<M>, _ batch: inout Batch<M>) {
+    func tell(_ first: inout BatchInput<M>, _ batch: inout Batch<M>) {
         for (index, key) in first.outages.unheard.enumerated() {
             var isNewer = false
             if case .newerState = first.faults[key] { isNewer = true }
@@ -73,16 +75,16 @@ extension PartitionWorker {
     }
 
     /// Records the last notified key, after the commit or if there was nothing to commit.
-    func noteTold(_ first: Gathered<M>) {
+    func noteTold(_ first: BatchInput<M>) {
         guard let recorded = first.outages.recorded, let key = first.outages.unheard.last else { return }
         told = (recorded, key.description)
     }
 
     /// Returns the call that removes the outage from the cursor row, in the batch that notifies the last aggregate.
-    func forgetting(_ first: Gathered<M>) -> [Call] {
+    func forgetting(_ first: BatchInput<M>) -> [Query] {
         guard first.outages.isLast, let recorded = first.outages.recorded else { return [] }
         return [
-            Call(
+            Query(
                 Statements.forgetOutage,
                 [
                     .int4(Int32(partition)), .text(M.name), .int(Int(recorded.from.milliseconds)),

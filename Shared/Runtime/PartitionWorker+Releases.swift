@@ -20,7 +20,7 @@ struct Release: Sendable {
 
 extension PartitionWorker {
     /// The idempotency keys of operators' requests.
-    nonisolated var book: RequestBook { RequestBook(service: M.name, partition: partition) }
+    nonisolated var book: IdempotencyStore { IdempotencyStore(service: M.name, partition: partition) }
 
     /// Processes each letter in its own transaction, so that earlier successes stay.
     ///
@@ -58,7 +58,7 @@ extension PartitionWorker {
                 order.isBegun = true
             case .answered(let answer):
                 guard let taken = Int(String(decoding: answer, as: UTF8.self)) else { throw IdempotencyConflict() }
-                _ = try await connection.run(Call(statements.rollback))
+                _ = try await connection.execute(Query(statements.rollback))
                 order.taken = taken
                 order.isOver = true
                 return order
@@ -68,34 +68,35 @@ extension PartitionWorker {
             guard order.isBegun else { throw DeadLetterError.notParked(order.key) }
             // Another order has finished the rest.
             order.isOver = true
-            _ = try await connection.run(noted(order) + [Call(statements.commit)])
+            _ = try await connection.execute(noted(order) + [Query(statements.commit)])
             return order
         }
         if order.discardsFirst, !order.isBegun {
             guard found.due == nil else { throw DeadLetterError.deadlineStays }
             order.isOver = found.isLast
-            _ = try await connection.run(removal(of: found, order.key) + noted(order) + [Call(statements.commit)])
+            _ = try await connection.execute(removal(of: found, order.key) + noted(order) + [Query(statements.commit)])
         } else {
-            try await takeIn(found, &order, connection)
+            try await apply(found, &order, connection)
         }
         if order.stale.isEmpty { order.isBegun = true }
         return order
     }
 
-    private func takeIn(_ found: Letter, _ order: inout Release, _ connection: Connection) async throws {
+    private func apply(_ found: StoredDeadLetter, _ order: inout Release, _ connection: Connection) async throws {
         let key = order.key
-        let place = Parameter.int4(Int32(partition))
-        var gathered = Gathered<M>()
-        let states = try await connection.run(Call(statements.states, [place, .texts([key.description])]))
+        let partitionParameter = Parameter.int4(Int32(partition))
+        var gathered = BatchInput<M>()
+        let states = try await connection.execute(
+            Query(statements.states, [partitionParameter, .texts([key.description])]))
         try read(Array(states), &gathered)
         if !gathered.stale.isEmpty {
             // The worker upgrades the state outside of the lock, then processes the letter again.
-            _ = try await connection.run(Call(statements.rollback))
+            _ = try await connection.execute(Query(statements.rollback))
             return order.stale = Array(gathered.stale.values)
         }
-        if unheld.ceiling != nil { gathered.moments = try restored(await connection.run(storedMoments)) }
+        if unheld.ceiling != nil { gathered.slots = try restored(await connection.execute(storedMoments)) }
         var batch = Batch<M>(
-            partition: partition, policy: policy, aggregates: gathered.aggregates, moments: gathered.moments)
+            partition: partition, policy: policy, aggregates: gathered.aggregates, slots: gathered.slots)
         batch.faults = gathered.faults
         batch.refreshed = gathered.refreshed
         let isDone: Bool
@@ -110,33 +111,33 @@ extension PartitionWorker {
         if let reason = batch.setAside.lazy.compactMap(\.reason).first {
             throw DeadLetterError.failsAgain(reason: reason)
         }
-        var after: [Call] = []
+        var after: [Query] = []
         if isDone {
             order.taken += 1
             order.isOver = found.isLast
             after = removal(of: found, key) + noted(order)
         }
-        _ = try await connection.run(batch.flight(statements, position: found.position, epoch: nil, after: after))
-        if !batch.events.isEmpty { hints.hint(partition, types: batch.events.lazy.map(\.type)) }
+        _ = try await connection.execute(batch.pipeline(statements, position: found.position, epoch: nil, after: after))
+        if !batch.events.isEmpty { wakeUps.wakeUp(partition, types: batch.events.lazy.map(\.type)) }
     }
 
-    private func removal(of letter: Letter, _ key: AggregateKey) -> [Call] {
+    private func removal(of letter: StoredDeadLetter, _ key: AggregateKey) -> [Query] {
         let parameters: [Parameter] = [
             .int4(Int32(partition)), .text(M.name), .text(key.description), .int(letter.offset),
         ]
-        let remove = Call(Statements.removeLetter, parameters)
-        return letter.isLast ? [remove, Call(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
+        let remove = Query(Statements.removeLetter, parameters)
+        return letter.isLast ? [remove, Query(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
     }
 
     /// Returns the calls that record the order's progress.
-    private func noted(_ order: Release) -> [Call] {
+    private func noted(_ order: Release) -> [Query] {
         guard let request = order.request else { return [] }
         return order.isOver
             ? [book.closing(request, answer: Array(String(order.taken).utf8))]
             : [book.noting(request, progress: order.taken)]
     }
 
-    private struct Letter {
+    private struct StoredDeadLetter {
         var offset: Int
         var due: Instant?
         var isLast: Bool
@@ -144,23 +145,24 @@ extension PartitionWorker {
     }
 
     /// Returns the first letter of a key, under the cursor's lock.
-    private func letter(of key: AggregateKey, _ connection: Connection) async throws -> Letter? {
-        let place = Parameter.int4(Int32(partition))
-        let rows = try await connection.run([
-            Call(statements.begin), Call(Statements.limitLocks),
-            Call(statements.lockCursor, [place, .text(M.name)], rowsExpected: 1),
-            Call(Statements.firstLetter, [place, .text(M.name), .text(key.description)]),
+    private func letter(of key: AggregateKey, _ connection: Connection) async throws -> StoredDeadLetter? {
+        let partitionParameter = Parameter.int4(Int32(partition))
+        let rows = try await connection.execute([
+            Query(statements.begin), Query(Statements.limitLocks),
+            Query(statements.lockCursor, [partitionParameter, .text(M.name)], rowsExpected: 1),
+            Query(Statements.firstLetter, [partitionParameter, .text(M.name), .text(key.description)]),
         ])
         guard let row = rows[3].first else { return nil }
-        return Letter(
+        return StoredDeadLetter(
             offset: try row.int(0), due: try row.optionalInt(1).map { Instant(milliseconds: Int64($0)) },
             isLast: rows[3].count == 1, position: try rows[2][0].int(0))
     }
 
     private func event(at offset: Int, _ connection: Connection) async throws -> Event {
-        let place = Parameter.int4(Int32(partition))
-        let rows = try await connection.run([
-            Call(LogReader.all, [place, .int(offset - 1), .int(1)]), Call(LogReader.kept, [place, .int(offset)]),
+        let partitionParameter = Parameter.int4(Int32(partition))
+        let rows = try await connection.execute([
+            Query(LogReader.all, [partitionParameter, .int(offset - 1), .int(1)]),
+            Query(LogReader.kept, [partitionParameter, .int(offset)]),
         ])
         for row in rows.compactMap(\.first) {
             let event = try LogReader.event(row)

@@ -51,7 +51,7 @@ extension PartitionWorker {
     /// Records commands before they run, while a death is recent. This commits the records and releases the cursor's
     /// lock. If another process has recorded one of them, nothing is recorded, and all commands return to the queue.
     func caution(
-        for submissions: [Submission<M>], _ first: Gathered<M>, _ connection: Connection
+        for submissions: [Submission<M>], _ first: BatchInput<M>, _ connection: Connection
     ) async throws -> Caution {
         guard commandGuard.isOn else { return .none }
         let unanswered = submissions.filter { one in one.idempotency.map { first.stored[$0.key] == nil } ?? false }
@@ -59,13 +59,13 @@ extension PartitionWorker {
             .subtracting(commandGuard.noted).subtracting(commandGuard.condemned)
         guard !names.isEmpty else { return .none }
         let parameters: [Parameter] = [.int4(Int32(partition)), .text(M.name), .texts(names.sorted())]
-        let found = try await connection.run(Call(Statements.suspects, parameters))
+        let found = try await connection.execute(Query(Statements.suspects, parameters))
         let known = try found.map { row throws(PostgresError) in try row.text(0) }
         guard commandGuard.suspects.isSuperset(of: known) else {
             commandGuard.suspects.formUnion(known)
             return .postponed
         }
-        let rows = try await connection.run([Call(Statements.suspectAll, parameters), Call(statements.commit)])
+        let rows = try await connection.execute([Query(Statements.suspectAll, parameters), Query(statements.commit)])
         commandGuard.noted.formUnion(names)
         for row in rows[0] where try row.int(1) >= Self.triesOfCommand {
             let name = try row.text(0)
@@ -87,9 +87,9 @@ extension PartitionWorker {
         }
     }
 
-    func clear(_ names: [String]) -> [Call] {
+    func clear(_ names: [String]) -> [Query] {
         guard !names.isEmpty else { return [] }
-        return [Call(Statements.clearAll, [.int4(Int32(partition)), .text(M.name), .texts(names)])]
+        return [Query(Statements.clearAll, [.int4(Int32(partition)), .text(M.name), .texts(names)])]
     }
 
     func noteCleared(_ names: [String]) {

@@ -30,25 +30,25 @@ actor PartitionWorker<M: Machine> {
     /// Slot reservations are kept for this time. A decision that lags behind the clock by more could reuse a slot.
     static var momentsKept: Interval { .days(1) }
 
-    typealias Waiting = Inbox<M>.Waiting
+    typealias Waiting = CommandQueue<M>.Waiting
 
     let partition: Int
     let pool: ConnectionPool
     let clock: SharedClock
     let policy: M.Policy
-    let hints: HintSender
+    let wakeUps: WakeUpSender
     /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
-    let trials: Turns
+    let trials: AsyncSemaphore
     /// At most as many batches at a time as pooled connections. Waiting workers collect more inputs, so batches grow
     /// with the load and cost less for each input.
-    private let turns: Turns
+    private let semaphore: AsyncSemaphore
     private var holdsTurn = false
     let statements: Statements
     let logger: Logger
     /// The partition's progress, for other threads.
     nonisolated let progress: PartitionProgress
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    private let inbox = Inbox<M>(limit: PartitionWorker.queueLimit)
+    private let queue = CommandQueue<M>(limit: PartitionWorker.queueLimit)
     private(set) var isStopping = false
     private var lookAtLog = false
     private var noLookBefore = ContinuousClock.now
@@ -92,9 +92,9 @@ actor PartitionWorker<M: Machine> {
     let cache: StateCache<M>
     private let budget: StateBudget
     /// The slot reservations under the machine's ceiling; nil if unknown.
-    var held: MomentLedger?
+    var held: SlotAllocator?
     /// A ledger without reservations.
-    let unheld: MomentLedger
+    let unheld: SlotAllocator
     var lastBatch: UUID?
     /// The earliest known deadline.
     var nextDue: Instant? {
@@ -108,18 +108,18 @@ actor PartitionWorker<M: Machine> {
 
     init(
         partition: Int, of partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy,
-        hints: HintSender, trials: Turns, turns: Turns, budget: StateBudget, logger: Logger
+        wakeUps: WakeUpSender, trials: AsyncSemaphore, semaphore: AsyncSemaphore, budget: StateBudget, logger: Logger
     ) {
         self.partition = partition
         self.budget = budget
         cache = StateCache(budget)
-        unheld = MomentLedger(ceiling: M.ceiling(policy), partition: partition, partitions: partitions)
+        unheld = SlotAllocator(ceiling: M.ceiling(policy), partition: partition, partitions: partitions)
         self.pool = pool
         self.clock = clock
         self.policy = policy
-        self.hints = hints
+        self.wakeUps = wakeUps
         self.trials = trials
-        self.turns = turns
+        self.semaphore = semaphore
         self.logger = logger
         progress = PartitionProgress(partition: partition)
         statements = Statements(service: M.name)
@@ -135,12 +135,12 @@ actor PartitionWorker<M: Machine> {
     /// Queues a command and waits until it is committed or refused. A command that is cancelled before a batch takes it
     /// does not run.
     nonisolated func submit(_ submission: Submission<M>) async throws -> Answer {
-        try await inbox.submit(submission) { signal.continuation.yield() }
+        try await queue.submit(submission) { signal.continuation.yield() }
     }
 
     /// Refuses the commands that have waited too long, even while a batch does not end.
     nonisolated func refuseStale(at now: ContinuousClock.Instant) {
-        inbox.refuse(before: now - Self.queuePatience)
+        queue.refuse(before: now - Self.queuePatience)
     }
 
     /// Starts a batch that reads the log and the deadlines.
@@ -192,7 +192,7 @@ actor PartitionWorker<M: Machine> {
         wake()
     }
 
-    func letGo() {
+    func leaseLost() {
         lease = nil
         failing = nil
     }
@@ -202,27 +202,27 @@ actor PartitionWorker<M: Machine> {
         var iterator = signal.stream.makeAsyncIterator()
         while await iterator.next() != nil {
             while hasWork {
-                await turns.take()
+                await semaphore.take()
                 holdsTurn = true
-                if let portion = nextPortion() { await batch(portion) }
+                if let plan = nextPortion() { await batch(plan) }
                 passTurn()
             }
-            if isStopping, inbox.isEmpty { break }
+            if isStopping, queue.isEmpty { break }
         }
         // Also after a cancellation, because no batch would answer new commands.
         stop()
-        for waiting in inbox.take(.max) { waiting.caller.resume(throwing: RuntimeError.stopping) }
+        for waiting in queue.take(.max) { waiting.caller.resume(throwing: RuntimeError.stopping) }
     }
 
     func stop() {
         isStopping = true
-        inbox.close()
+        queue.close()
         signal.continuation.yield()
     }
 }
 
 /// The inputs that a batch may take.
-struct Portion {
+struct BatchPlan {
     var commands: Int
     /// The most events, and the most aggregates with deadlines; nil for none.
     var log: Int?
@@ -236,47 +236,47 @@ extension PartitionWorker {
     private var takesLog: Bool { lookAtLog && lease != nil && halt == nil && !isStopping }
     /// Whether the next batch reads the log.
     var isAboutToRead: Bool { takesLog }
-    private var hasWork: Bool { takesLog || !inbox.isEmpty }
+    private var hasWork: Bool { takesLog || !queue.isEmpty }
 
     /// Returns the turn, at the end of a batch or as soon as the batch must wait.
     func passTurn() {
         guard holdsTurn else { return }
         holdsTurn = false
-        turns.pass()
+        semaphore.pass()
     }
 
     /// Normally all inputs up to the limits. During bisection and quarantine, the log and the commands alternate, in
     /// small batches.
-    private func nextPortion() -> Portion? {
+    private func nextPortion() -> BatchPlan? {
         guard hasWork else { return nil }
         let isFailing = failing != nil && caution == 0
         guard window != .max || caution > 0 || isFailing else {
-            return Portion(commands: Self.batchLimit, log: takesLog ? Self.inputLimit : nil)
+            return BatchPlan(commands: Self.batchLimit, log: takesLog ? Self.inputLimit : nil)
         }
         let limit = caution > 0 ? 1 : window
-        logHadItsTurn = takesLog && (inbox.isEmpty || !logHadItsTurn)
-        guard logHadItsTurn else { return Portion(commands: min(limit, Self.batchLimit), log: nil) }
+        logHadItsTurn = takesLog && (queue.isEmpty || !logHadItsTurn)
+        guard logHadItsTurn else { return BatchPlan(commands: min(limit, Self.batchLimit), log: nil) }
         if isFailing, let failing {
             return failing.isToBePassed
-                ? Portion(commands: 0, log: failing.width + 1, passing: failing) : Portion(commands: 0, log: 1)
+                ? BatchPlan(commands: 0, log: failing.width + 1, passing: failing) : BatchPlan(commands: 0, log: 1)
         }
-        return Portion(commands: 0, log: min(limit, Self.inputLimit), isTrial: caution > 0)
+        return BatchPlan(commands: 0, log: min(limit, Self.inputLimit), isTrial: caution > 0)
     }
 
     /// Takes commands for one batch: those before the first suspect, or one suspect alone.
     private func take(_ count: Int) -> [Waiting] {
-        guard !commandGuard.suspects.isEmpty else { return inbox.take(count) }
-        return inbox.take(count) { isSuspect($0) }
+        guard !commandGuard.suspects.isEmpty else { return queue.take(count) }
+        return queue.take(count) { isSuspect($0) }
     }
 
-    private func batch(_ portion: Portion) async {
-        let waiting = take(portion.commands)
-        var portion = portion
+    private func batch(_ plan: BatchPlan) async {
+        let waiting = take(plan.commands)
+        var plan = plan
         let isSuspicious = waiting.count == 1 && isSuspect(waiting[0].submission)
         // A suspect runs alone, without inputs from the log.
-        if isSuspicious { portion.log = nil }
-        let isTrial = portion.isTrial || isSuspicious
-        if portion.log != nil {
+        if isSuspicious { plan.log = nil }
+        let isTrial = plan.isTrial || isSuspicious
+        if plan.log != nil {
             lookAtLog = false
             lastLook = .now
             isToPassOver.store(false, ordering: .relaxed)
@@ -287,17 +287,17 @@ extension PartitionWorker {
             await trials.take()
         }
         do {
-            let done = try await commit(waiting.map { $0.submission }, portion)
+            let done = try await commit(waiting.map { $0.submission }, plan)
             isReachable = true
             if window == .max, failing == nil { refusedSince = nil }
-            noteCommitted(done, portion)
+            noteCommitted(done, plan)
             if window != .max { window = window > Self.batchLimit ? .max : window * 2 }
-            take(done, portion)
+            take(done, plan)
             answer(waiting, done)
             if !done.batch.stale.isEmpty { await upgradeBetweenBatches(Array(done.batch.stale.values)) }
         } catch let bad as BadInput {
             forget()
-            narrow(to: bad, waiting, portion)
+            narrow(to: bad, waiting, plan)
         } catch is NoProof {
             forget()
             failing?.failedAgain(passing: true)
@@ -305,7 +305,7 @@ extension PartitionWorker {
         } catch {
             forget()
             // The failure of a batch with only commands does not block the log.
-            if portion.log != nil { noteFailure(error) }
+            if plan.log != nil { noteFailure(error) }
             let truth = (error as? RuntimeError) ?? .databaseUnavailable
             // Logged as an error once for each outage of the database.
             logger.log(
@@ -313,14 +313,14 @@ extension PartitionWorker {
                 metadata: ["partition": "\(partition)", "error": "\(error)"])
             isReachable = false
             // The inputs are still in the log. The poll looks again.
-            if portion.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
+            if plan.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
             for one in waiting { one.caller.resume(throwing: truth) }
         }
         if isTrial { trials.pass() }
         budget.trim()
     }
 
-    private func answer(_ waiting: [Waiting], _ done: Done) {
+    private func answer(_ waiting: [Waiting], _ done: BatchOutcome) {
         var later: [Waiting] = []
         for (one, verdict) in zip(waiting, done.batch.verdicts) {
             func reply(_ body: [UInt8], offset: Int, isReplay: Bool) {
@@ -336,22 +336,22 @@ extension PartitionWorker {
             case .later: later.append(one)
             }
         }
-        inbox.putBack(later)
+        queue.putBack(later)
     }
 
     /// Adopts the results of a batch. The cache is valid only if the next batch finds this batch's id in the cursor
     /// row.
-    private func take(_ done: Done, _ portion: Portion) {
+    private func take(_ done: BatchOutcome, _ plan: BatchPlan) {
         var sizes = done.batch.sizes
         for (key, change) in done.batch.changed { sizes[key] = change.binary.count }
         cache.giveBack(done.batch.aggregates, sizes: sizes)
-        held = done.batch.moments
-        if let over = done.batch.over, !done.batch.moments.changed.isEmpty { held?.drop(before: over) }
+        held = done.batch.slots
+        if let over = done.batch.over, !done.batch.slots.changed.isEmpty { held?.drop(before: over) }
         held?.forgetChanges()
         lastBatch = done.lastBatch
-        if portion.log != nil {
+        if plan.log != nil {
             if done.hasMore { lookAtLog = true }
-            if portion.isTrial {
+            if plan.isTrial {
                 noted = nil
                 caution = done.foundNothing ? 0 : max(0, caution - 1)
             }
@@ -378,32 +378,32 @@ extension PartitionWorker {
                 nextDue = nextDue.map { min($0, due) } ?? due
             }
         }
-        if !done.batch.events.isEmpty { hints.hint(partition, types: done.batch.events.lazy.map(\.type)) }
+        if !done.batch.events.isEmpty { wakeUps.wakeUp(partition, types: done.batch.events.lazy.map(\.type)) }
     }
 
     /// Handles refused data: the next batch takes half as many inputs, down to the one at fault.
-    private func narrow(to bad: BadInput, _ waiting: [Waiting], _ portion: Portion) {
+    private func narrow(to bad: BadInput, _ waiting: [Waiting], _ plan: BatchPlan) {
         if !bad.isProven {
-            if portion.log != nil { noteFailure(bad.error) }
+            if plan.log != nil { noteFailure(bad.error) }
             refusedSince = refusedSince ?? .now
         }
         // Logged as an error once for each input that blocks the log.
         logger.log(
             level: failing == nil ? .error : .debug, "database refused data of batch",
             metadata: ["partition": "\(partition)", "inputs": "\(bad.inputs)", "error": "\(bad.error)"])
-        if portion.log != nil { lookAtLog = true }
-        if portion.log == nil, waiting.count == 1 {
+        if plan.log != nil { lookAtLog = true }
+        if plan.log == nil, waiting.count == 1 {
             let isItsFault = bad.isProven || refusedSince.map { lastDataCommit > $0 } ?? true
             return waiting[0].caller.resume(throwing: isItsFault ? RuntimeError.failed : .databaseUnavailable)
         }
-        inbox.putBack(waiting)
-        if let passed = portion.passing {
+        queue.putBack(waiting)
+        if let passed = plan.passing {
             failing?.failedAgain(passing: true, wasRefused: true)
             progress.failed(.failing("\(passed.name): \(passed.reason)"))
             lookAtLog = false
             return noLookBefore = .now + Self.pauseAfterFailure
         }
-        guard portion.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
+        guard plan.commands == 0, bad.inputs <= 1 else { return window = max(1, bad.inputs / 2) }
         if let name = bad.name {
             notePinned(name, "\(bad.error)", isProven: bad.isProven)
             guard failing != nil else { return }

@@ -9,14 +9,14 @@ public enum RuntimeSchema {
     /// - Parameters:
     ///   - connection: a session of the schemas' owner.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
-    ///   - holdsMoments: whether its machine reserves slots under a ceiling.
+    ///   - reservesSlots: whether its machine reserves slots under a ceiling.
     ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
     public static func migrate(
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
-        holdsMoments: Bool = false, more: [Migration] = [], logger: Logger
+        reservesSlots: Bool = false, more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
-        let migrator = try migrator(service: service, holdsMoments: holdsMoments, more: more)
+        let migrator = try migrator(service: service, reservesSlots: reservesSlots, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await want(version, of: service, connection)
@@ -31,10 +31,10 @@ public enum RuntimeSchema {
     /// Returns the migrator of the service's schema.
     ///
     /// - Parameters:
-    ///   - holdsMoments: whether its machine reserves slots under a ceiling.
+    ///   - reservesSlots: whether its machine reserves slots under a ceiling.
     ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
     public static func migrator(
-        service: String, holdsMoments: Bool = false, more: [Migration] = []
+        service: String, reservesSlots: Bool = false, more: [Migration] = []
     ) throws(PostgresError) -> Migrator {
         func migration(_ fileName: String, _ sql: [UInt8]) throws(PostgresError) -> Migration {
             let sql = String(decoding: sql, as: UTF8.self)
@@ -42,7 +42,7 @@ public enum RuntimeSchema {
             return try Migration(fileName: fileName, sql: sql)
         }
         var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
-        if holdsMoments { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
+        if reservesSlots { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
         return Migrator(schema: service, migrations: migrations + more)
     }
 
@@ -58,6 +58,6 @@ public enum RuntimeSchema {
             ON CONFLICT (partition, service) DO UPDATE
             SET wanted = greatest(v.wanted, excluded.wanted), reached = greatest(v.reached, excluded.reached)
             """)
-        _ = try await connection.run(Call(want, [.text(service), .int4(Int32(version))]))
+        _ = try await connection.execute(Query(want, [.text(service), .int4(Int32(version))]))
     }
 }

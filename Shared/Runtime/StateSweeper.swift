@@ -98,43 +98,43 @@ final class StateSweeper<M: Machine>: Sendable {
                 ])
         }
         // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
-        _ = try await pool.run(
-            Call(reached, [.int4(Int32(partition)), .text(M.name), .int4(Int32(M.version))]))
+        _ = try await pool.execute(
+            Query(reached, [.int4(Int32(partition)), .text(M.name), .int4(Int32(M.version))]))
         return found
     }
 
     /// Keys after `after` up to `to`, and the number of older states among them.
-    private struct Stretch {
+    private struct KeyRange {
         var after: String
         var to: String
         var count: Int
     }
 
-    private func find(_ partition: Int) async throws -> [Stretch] {
-        var stretches: [Stretch] = []
+    private func find(_ partition: Int) async throws -> [KeyRange] {
+        var stretches: [KeyRange] = []
         var after = ""
         while true {
-            let row = try await pool.run(
-                Call(
+            let row = try await pool.execute(
+                Query(
                     look,
                     [.int4(Int32(partition)), .text(after), .int4(Int32(M.version)), .int(Self.reach)], rowsExpected: 1)
             )[0]
             guard let last = try row.optionalText(0) else { return stretches }
             let count = try row.int(2)
-            if count > 0 { stretches.append(Stretch(after: after, to: last, count: count)) }
+            if count > 0 { stretches.append(KeyRange(after: after, to: last, count: count)) }
             guard try row.int(1) == Self.reach else { return stretches }
             after = last
         }
     }
 
     /// - Returns: the number of unreadable states.
-    private func upgrade(_ stretch: Stretch, _ partition: Int) async throws -> Int {
+    private func upgrade(_ stretch: KeyRange, _ partition: Int) async throws -> Int {
         let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
         var after = stretch.after
         var unreadable = 0
         while true {
-            let states = try await pool.run(
-                Call(
+            let states = try await pool.execute(
+                Query(
                     read,
                     [
                         .int4(Int32(partition)), .text(after), .text(stretch.to), .int4(Int32(M.version)),

@@ -37,15 +37,15 @@ struct StateUpgrader<M: Machine>: Sendable {
         for stored in states {
             do {
                 new.append(
-                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.run($0) })
+                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0) })
             } catch is RuntimeError {
                 result.unreadable.append(stored)
             }
             guard .now < end else { break }
         }
         guard !new.isEmpty else { return result }
-        result.written = try await pool.run(
-            Call(
+        result.written = try await pool.execute(
+            Query(
                 write,
                 [
                     .int4(Int32(partition)), .int4(Int32(M.version)), .texts(new.map(\.key.description)),

@@ -22,7 +22,7 @@ extension Statements {
             since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
         """)
     // Dead members stay for a minute, because the input that ended them may return.
-    static let bury = Statement(
+    static let reap = Statement(
         "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
     static let living = Statement(

@@ -20,7 +20,7 @@ struct Statements: Sendable {
     let deadlinesOfOthers: Statement
     let writeStates: Statement
     let refreshStates: Statement
-    let moments: Statement
+    let slots: Statement
     let writeMoments: Statement
     let dropMoments: Statement
 
@@ -78,7 +78,7 @@ struct Statements: Sendable {
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
-        moments = Statement(
+        slots = Statement(
             "SELECT page, taken FROM \"\(service)\".moments WHERE partition = $1 AND ceiling = $2")
         writeMoments = Statement(
             """

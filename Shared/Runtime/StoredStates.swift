@@ -10,7 +10,7 @@ public struct StoredStates<M: Machine>: Sendable {
     /// snapshot. At 4 KiB each they are 4 MiB.
     public static var limit: Int { 1000 }
 
-    private let ask: @Sendable (Call) async throws -> Rows
+    private let ask: @Sendable (Query) async throws -> Rows
     private let page = Statement(
         """
         SELECT key, CASE WHEN position($3 IN state) > 0 THEN state END, machine_version::int8, event_count, decided_at, version
@@ -20,7 +20,7 @@ public struct StoredStates<M: Machine>: Sendable {
     /// Creates a reader.
     ///
     /// - Parameter ask: runs a query.
-    public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
+    public init(ask: @escaping @Sendable (Query) async throws -> Rows) { self.ask = ask }
 
     /// Returns the current states of a partition, in the order of their keys.
     ///
@@ -33,7 +33,7 @@ public struct StoredStates<M: Machine>: Sendable {
         of partition: Int, mentioning text: String, after key: AggregateKey? = nil
     ) async throws -> (states: [(key: AggregateKey, state: M)], last: AggregateKey?) {
         let rows = try await ask(
-            Call(
+            Query(
                 page,
                 [
                     .int4(Int32(partition)), .text(key?.description ?? ""), .bytes(Array(text.utf8)), .int(Self.limit),
@@ -80,7 +80,7 @@ public struct StoredStates<M: Machine>: Sendable {
         in partition: Int, upTo offset: Int, types: [String]
     ) async throws -> [(key: AggregateKey, word: Former<M>)] {
         let rows = try await ask(
-            Call(Self.former, [.int4(Int32(partition)), .int(offset), .texts(types), .text(M.name)]))
+            Query(Self.former, [.int4(Int32(partition)), .int(offset), .texts(types), .text(M.name)]))
         return try rows.map { row in
             let key = AggregateKey(try row.text(0))
             if let type = try row.optionalText(1) {
@@ -109,7 +109,7 @@ extension DurableRuntime {
     public var states: StoredStates<M> {
         StoredStates { [pool] in
             // A slower page would hold its snapshot for too long. The limit ends with the pipeline.
-            try await pool.run([Call(Statement("SELECT set_config('statement_timeout', '5s', true)")), $0])[1]
+            try await pool.execute([Query(Statement("SELECT set_config('statement_timeout', '5s', true)")), $0])[1]
         }
     }
 }

@@ -27,7 +27,7 @@ public struct BeyondRetention: Error, Sendable, Equatable, CustomStringConvertib
 /// Reads the state of an aggregate at any point that the log still covers. It folds the events from the newest snapshot
 /// before it, or from the beginning.
 public struct TimeTravel<M: Machine>: Sendable {
-    private let ask: @Sendable (Call) async throws -> Rows
+    private let ask: @Sendable (Query) async throws -> Rows
 
     private let lastEvent = Statement(
         """
@@ -48,7 +48,7 @@ public struct TimeTravel<M: Machine>: Sendable {
     /// Creates a reader.
     ///
     /// - Parameter ask: runs a query.
-    public init(ask: @escaping @Sendable (Call) async throws -> Rows) { self.ask = ask }
+    public init(ask: @escaping @Sendable (Query) async throws -> Rows) { self.ask = ask }
 
     /// Returns the state of an aggregate at a point in the past.
     ///
@@ -58,15 +58,15 @@ public struct TimeTravel<M: Machine>: Sendable {
     public func aggregate(
         _ key: AggregateKey, partition: Int, at moment: PastMoment
     ) async throws -> (aggregate: Aggregate<M>, offset: Int)? {
-        let place: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
+        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
         let offset: Int
         switch moment {
         case .offset(let asked): offset = asked
         case .time(let time):
-            let until = place + [.int(Int(time.milliseconds))]
-            if let row = try await ask(Call(lastEvent, until)).first {
+            let until = keyParameters + [.int(Int(time.milliseconds))]
+            if let row = try await ask(Query(lastEvent, until)).first {
                 offset = try row.int(0)
-            } else if let row = try await ask(Call(lastSnapshot, until)).first {
+            } else if let row = try await ask(Query(lastSnapshot, until)).first {
                 offset = try row.int(0)
             } else {
                 // No retained event is that old: it was dropped, or the aggregate had not begun.
@@ -80,7 +80,7 @@ public struct TimeTravel<M: Machine>: Sendable {
         switch start {
         case .beginning: break
         case .beyondRetention:
-            guard let row = try await ask(Call(base, place)).first else { return nil }
+            guard let row = try await ask(Query(base, keyParameters)).first else { return nil }
             throw BeyondRetention(earliest: Instant(milliseconds: Int64(try row.int(0))))
         case .snapshot(let base):
             let known = M.stored(base.state, version: base.machineVersion)
@@ -91,7 +91,7 @@ public struct TimeTravel<M: Machine>: Sendable {
             }
             // A state of another machine version. The fold of its events gives the same or more, if the log has all of
             // them.
-            try await aggregate.fold(place, after: 0, upTo: base.offset, ask)
+            try await aggregate.fold(keyParameters, after: 0, upTo: base.offset, ask)
             guard aggregate.eventCount != base.eventCount else { break }
             guard case .partial(let state) = known else {
                 throw base.machineVersion > M.version
@@ -100,7 +100,7 @@ public struct TimeTravel<M: Machine>: Sendable {
             }
             aggregate = Aggregate(key: key, state: state, now: base.decidedAt, eventCount: base.eventCount)
         }
-        let last = try await aggregate.fold(place, after: after, upTo: offset, ask)
+        let last = try await aggregate.fold(keyParameters, after: after, upTo: offset, ask)
         return aggregate.eventCount == 0 ? nil : (aggregate, last)
     }
 }

@@ -42,22 +42,22 @@ final class Watchdog: Sendable {
 
     private let limits: StallLimits
     private let progress: [PartitionProgress]
-    private let calls: @Sendable () -> [CallDeadline]
+    private let queries: @Sendable () -> [PipelineDeadline]
     private let logger: Logger
     private let leave: @Sendable () -> Void
     private let isStopped = Atomic(false)
 
     /// - Parameters:
     ///   - progress: the progress of each partition, by number.
-    ///   - calls: the deadlines of the open connections.
+    ///   - queries: the deadlines of the open connections.
     ///   - leave: ends the process.
     init(
-        _ limits: StallLimits, progress: [PartitionProgress], calls: @escaping @Sendable () -> [CallDeadline],
+        _ limits: StallLimits, progress: [PartitionProgress], queries: @escaping @Sendable () -> [PipelineDeadline],
         logger: Logger, leave: @escaping @Sendable () -> Void = { _exit(Watchdog.exitStatus) }
     ) {
         self.limits = limits
         self.progress = progress
-        self.calls = calls
+        self.queries = queries
         self.logger = logger
         self.leave = leave
     }
@@ -65,7 +65,7 @@ final class Watchdog: Sendable {
     /// Watches until ``stop()``.
     func start() {
         let thread = Thread { [self] in
-            var looks = Looks()
+            var looks = Lookup()
             while !isStopped.load(ordering: .relaxed) {
                 Thread.sleep(forTimeInterval: Self.pause / .seconds(1))
                 if let stall = look(&looks) { report(stall) }
@@ -78,15 +78,15 @@ final class Watchdog: Sendable {
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     /// The number of consecutive looks that found the same work under way.
-    struct Looks {
+    struct Lookup {
         fileprivate var decisions: [Int: (decision: UInt64, count: Int)] = [:]
-        fileprivate var calls: [UInt64: Int] = [:]
+        fileprivate var queries: [UInt64: Int] = [:]
     }
 
     /// Looks once.
     ///
     /// - Returns: work that has stalled for longer than its limit.
-    func look(_ looks: inout Looks) -> Stall? {
+    func look(_ looks: inout Lookup) -> Stall? {
         var found: Stall?
         for (partition, progress) in progress.enumerated() {
             guard let decision = progress.decision else {
@@ -99,8 +99,8 @@ final class Watchdog: Sendable {
             if Self.pause * count > limits.decision { found = .decision(partition: partition) }
         }
         var overdue: [UInt64: Int] = [:]
-        for call in calls().compactMap(\.overdueCall) { overdue[call] = (looks.calls[call] ?? -1) + 1 }
-        looks.calls = overdue
+        for call in queries().compactMap(\.overdueCall) { overdue[call] = (looks.queries[call] ?? -1) + 1 }
+        looks.queries = overdue
         if overdue.values.contains(where: { Self.pause * $0 > limits.overdueCall }) { found = found ?? .call }
         return found
     }

@@ -5,25 +5,26 @@ import Hummingbird
 public struct Authenticator: Sendable {
     private let operators: OperatorKeys
     private let tokens: DeviceTokenVerifier
-    private let void: VoidTokens
+    private let revoked: RevokedTokens
     private let refresh: @Sendable () async -> Bool
     private let lacksGuard: Bool
     private let failures: FailedCredentials
 
     /// - Parameters:
-    ///   - void: the revoked tokens.
+    ///   - revoked: the revoked tokens.
     ///   - insecure: whether a request without a credential has all rights of an operator (`--insecure-dev`).
     ///   - failures: limits the bad credentials of each address.
     ///   - refresh: reads the keys again for a token with an unknown key; returns false if the read failed.
     public init(
-        operators: OperatorKeys, tokens: DeviceTokenVerifier, void: VoidTokens = VoidTokens(), insecure: Bool = false,
+        operators: OperatorKeys, tokens: DeviceTokenVerifier, revoked: RevokedTokens = RevokedTokens(),
+        insecure: Bool = false,
         failures: FailedCredentials = FailedCredentials(), refresh: @escaping @Sendable () async -> Bool = { false }
     ) {
         self.operators = operators
         self.tokens = tokens
         self.lacksGuard = insecure
         self.refresh = refresh
-        self.void = void
+        self.revoked = revoked
         self.failures = failures
     }
 
@@ -50,8 +51,8 @@ public struct Authenticator: Sendable {
                 try failures.requirePatience(with: context.channel, context.logger)
                 claims = await newClaims(of: credential)
             }
-            if let claims, !void.contains(claims) {
-                return Admission(caller: claims.caller) { [void] in void.voiding(of: claims) }
+            if let claims, !revoked.contains(claims) {
+                return Admission(caller: claims.caller) { [revoked] in revoked.voiding(of: claims) }
             }
         } else {
             try failures.requirePatience(with: context.channel, context.logger)

@@ -36,7 +36,7 @@ public enum Caller: Sendable, Hashable {
     /// - Throws: `forbidden`.
     public func require(_ scope: Scope) throws(Problem) {
         guard case .operator(_, let scopes) = self, scopes.contains(scope) else {
-            throw .forbidden.because("This request needs an operator's key with the scope \(scope.rawValue).")
+            throw .forbidden.with(detail: "This request needs an operator's key with the scope \(scope.rawValue).")
         }
     }
 

@@ -37,14 +37,14 @@ public struct Commands<M: Machine>: Sendable {
     /// Submits a request's command, and answers when it is committed.
     ///
     /// - Parameters:
-    ///   - sameness: the content for the request's fingerprint; nil for a JSON body.
+    ///   - fingerprint: the content for the request's fingerprint; nil for a JSON body.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
     ///   - problem: refuses a new request; a repeated one gets its first answer.
     ///   - answer: renders the body.
     /// - Throws: ``Problem``.
     public func submit(
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
-        status: HTTPResponse.Status = .ok, sameness: String? = nil, registers: Bool = false,
+        status: HTTPResponse.Status = .ok, fingerprint: String? = nil, registers: Bool = false,
         problem: Problem? = nil, answer: @escaping Answering
     ) async throws -> Response {
         let caller = try context.requireCaller(.operate)
@@ -53,7 +53,7 @@ public struct Commands<M: Machine>: Sendable {
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.traceparent.description),
-            idempotency: try request.idempotency(of: caller, context, content: sameness),
+            idempotency: try request.idempotency(of: caller, context, content: fingerprint),
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
                 if let problem { throw problem }
@@ -113,15 +113,15 @@ public struct Commands<M: Machine>: Sendable {
     /// Read your writes: waits until this service has read up to the request's `Dormouse-Position`.
     private func waitForPosition(_ request: Request, _ context: ServiceContext) async throws {
         guard let text = request.headers[.position] else { return }
-        guard let point = ResumePoint(text) else {
-            throw Problem.invalidHeader.because("Dormouse-Position must be partition:offset")
+        guard let point = EncodedPosition(text) else {
+            throw Problem.invalidHeader.with(detail: "Dormouse-Position must be partition:offset")
         }
         for (partition, offset) in point.offsets {
-            try await waitFor(LogPlace(partition: partition, offset: Int(offset)), context)
+            try await waitFor(LogPosition(partition: partition, offset: Int(offset)), context)
         }
     }
 
-    private func waitFor(_ place: LogPlace, _ context: ServiceContext) async throws {
+    private func waitFor(_ place: LogPosition, _ context: ServiceContext) async throws {
         @Sendable func hasReached(within patience: Duration) async throws -> Bool {
             try await asProblem {
                 try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
@@ -133,11 +133,12 @@ public struct Commands<M: Machine>: Sendable {
             async let isThere = hasReached(within: .seconds(2))
             // No service returns a position beyond the end of the log, so it is refused at once.
             guard let head = try await heads.value()[place.partition] else {
-                throw Problem.invalidHeader.because("Dormouse-Position names a partition that the log does not have")
+                throw Problem.invalidHeader.with(
+                    detail: "Dormouse-Position names a partition that the log does not have")
             }
             guard place.offset <= head else { throw Problem.beyondLog(place, head: head) }
             guard try await isThere else {
-                throw Problem.behind.because("The service did not reach \(place) of Dormouse-Position within 2 s.")
+                throw Problem.behind.with(detail: "The service did not reach \(place) of Dormouse-Position within 2 s.")
             }
         }
     }
@@ -169,7 +170,7 @@ extension HTTPField.Name {
 extension Response {
     /// The offset in this answer's `Dormouse-Position`; the log has all events of the command up to it.
     public var position: Int? {
-        headers[.position].flatMap { ResumePoint($0) }?.offsets.values.first.map { Int($0) }
+        headers[.position].flatMap { EncodedPosition($0) }?.offsets.values.first.map { Int($0) }
     }
 }
 
@@ -185,8 +186,9 @@ extension Problem {
         .unprocessableContent, "idempotency_conflict", "Idempotency-Key was used for another request")
 
     /// The problems of ``Commands/read(_:_:_:)``, without the refusals of the machine.
-    static let ofReads = [.invalidHeader, .behind, .placeBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
-    /// The problems of ``Commands/submit(_:to:_:_:status:sameness:registers:problem:answer:)``.
+    static let ofReads =
+        [.invalidHeader, .behind, .positionBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
+    /// The problems of ``Commands/submit(_:to:_:_:status:fingerprint:registers:problem:answer:)``.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
         + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)
@@ -200,7 +202,7 @@ extension Problem {
         switch error {
         case .overloaded: self.init(.serviceUnavailable, "overloaded", "Command queue is full", retryAfter: 1)
         case .behind:
-            self = .behind.because("It has not read the latest events about this device. Send the request again.")
+            self = .behind.with(detail: "It has not read the latest events about this device. Send the request again.")
         case .stopping: self = .stopping
         case .databaseUnavailable:
             self.init(.serviceUnavailable, "database_unavailable", "Database is not available", retryAfter: 1)
@@ -217,7 +219,7 @@ extension Problem {
         case .idempotencyConflict: self = .idempotencyConflict
         case .stateTooLarge:
             self.init(.conflict, "state_too_large", "State of the device is too large", detail: error.description)
-        case .newerState: self = .newerProgramNeeded.because(error.description)
+        case .newerState: self = .newerProgramNeeded.with(detail: error.description)
         case .malformedState: self = .internalError
         }
     }

@@ -89,7 +89,7 @@ final class DatabaseWatch: Service {
 
     private func ask(_ connection: Connection) async throws(PostgresError) {
         for number in 0..<Self.probesOfSession {
-            _ = try await connection.run(Call(Self.probe, rowsExpected: 1))
+            _ = try await connection.execute(Query(Self.probe, rowsExpected: 1))
             note(nil)
             if number == 0 { try await look(connection) }
             do { try await Task.sleep(for: Self.interval) } catch { return }

@@ -37,7 +37,7 @@ public enum DurableService {
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: configuration.partitions,
             rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), version: M.version,
-            holdsMoments: M.holdsMoments, more: migrations, logger: logger)
+            reservesSlots: M.reservesSlots, more: migrations, logger: logger)
         if M.name == TokenIssuer.service { try await LogSchema.grantSigning(service: M.name, connection) }
         if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()
@@ -54,7 +54,7 @@ public enum DurableService {
     }
 
     private static func migrators<M: Machine>(_ machine: M.Type, _ more: [Migration]) throws -> [Migrator] {
-        let own = try RuntimeSchema.migrator(service: M.name, holdsMoments: M.holdsMoments, more: more)
+        let own = try RuntimeSchema.migrator(service: M.name, reservesSlots: M.reservesSlots, more: more)
         return [try LogSchema.migrator(), own]
     }
 
@@ -78,7 +78,7 @@ public enum DurableService {
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
             policy: policy, cacheBytes: configuration.stateCacheBytes, logger: logger)
         let tail = LogTail(
-            pool: base.pool, partitions: configuration.partitions, news: runtime.news, logger: logger)
+            pool: base.pool, partitions: configuration.partitions, updates: runtime.updates, logger: logger)
         let parts = ServiceParts(
             runtime: runtime, commands: Commands(runtime), tail: tail, pool: base.pool, options: base.options,
             clock: base.clock, configuration: configuration, metrics: base.metrics, readiness: base.readiness,
@@ -89,7 +89,7 @@ public enum DurableService {
         runtime.addParkedDevices(to: &table)
         let maintenance = LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger)
         try await base.run(
-            &table, news: runtime.news, isKeeper: M.name == tokenIssuer,
+            &table, updates: runtime.updates, storesRevocations: M.name == tokenIssuer,
             stuck: { runtime.partitionsFailing },
             checks: [
                 .listener { await runtime.isListening },
@@ -102,7 +102,7 @@ public enum DurableService {
                 HealthCheck("newer_states", .told) { runtime.hasNewerMember ? nil : runtime.newerStates },
             ],
             loops: [
-                runtime, tail, ClockFollower(base.clock, pool: base.pool, news: runtime.news, logger: logger),
+                runtime, tail, ClockFollower(base.clock, pool: base.pool, updates: runtime.updates, logger: logger),
                 maintenance,
                 RuntimeGauges(runtime: runtime, metrics: base.metrics, clock: base.clock),
             ] + loops)
@@ -110,10 +110,10 @@ public enum DurableService {
 }
 
 /// The parts of a service without a machine.
-public struct PlainParts: Sendable {
+public struct ReadOnlyParts: Sendable {
     public let tail: LogTail
     /// Receives the wake-ups for new events in the log.
-    public let news: HintReceiver
+    public let updates: WakeUpReceiver
     public let pool: ConnectionPool
     /// The suite's time, virtual or real.
     public let clock: SharedClock
@@ -125,7 +125,7 @@ public struct PlainParts: Sendable {
 }
 
 /// Assembles a service without a machine, which only reads the log.
-public enum PlainService {
+public enum ReadOnlyService {
     /// Checks that the database fits this program. It changes nothing.
     ///
     /// - Parameter migrators: the migrators of the service's schemas, without the log's.
@@ -146,23 +146,24 @@ public enum PlainService {
     public static func serve(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
         migrators: [Migrator], logger: Logger,
-        build: (PlainParts, inout RouteTable) async throws -> [any Service]
+        build: (ReadOnlyParts, inout RouteTable) async throws -> [any Service]
     ) async throws {
         let base = try await ServiceBase.open(
             name, configuration, tokenIssuer: tokenIssuer, migrators: [try LogSchema.migrator()] + migrators,
             logger: logger)
-        let sender = HintSender(pool: base.pool, sender: UUID(), logger: logger)
-        let news = HintReceiver(base.options, sender: sender, logger: logger)
-        let tail = LogTail(pool: base.pool, partitions: configuration.partitions, news: news, logger: logger)
-        let parts = PlainParts(
-            tail: tail, news: news, pool: base.pool, clock: base.clock, configuration: configuration,
+        let sender = WakeUpSender(pool: base.pool, sender: UUID(), logger: logger)
+        let updates = WakeUpReceiver(base.options, sender: sender, logger: logger)
+        let tail = LogTail(pool: base.pool, partitions: configuration.partitions, updates: updates, logger: logger)
+        let parts = ReadOnlyParts(
+            tail: tail, updates: updates, pool: base.pool, clock: base.clock, configuration: configuration,
             metrics: base.metrics, readiness: base.readiness, logger: logger)
         var table = RouteTable()
         let loops = try await build(parts, &table)
         try await base.run(
-            &table, news: news,
-            checks: [.listener { await news.isListening }],
-            loops: [news, tail, ClockFollower(base.clock, pool: base.pool, news: news, logger: logger)] + loops)
+            &table, updates: updates,
+            checks: [.listener { await updates.isListening }],
+            loops: [updates, tail, ClockFollower(base.clock, pool: base.pool, updates: updates, logger: logger)] + loops
+        )
     }
 }
 
@@ -175,7 +176,7 @@ extension ServiceConfiguration {
             throw ConfigurationError("MIGRATION_DATABASE_URL (--migration-database-url) is needed to migrate")
         }
         // A migration takes longer with larger tables, so this connection has no timeout.
-        return try await Connection.open(try ConnectionOptions(url: url, flightTimeout: nil), logger: logger)
+        return try await Connection.open(try ConnectionOptions(url: url, pipelineTimeout: nil), logger: logger)
     }
 }
 

@@ -51,7 +51,7 @@ extension RouteTable {
             example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
         ) { _, _ in
             let verdict = readiness.verdict
-            guard verdict.isReady else { throw Problem.notReady.because(verdict.reason, faults: verdict.faults) }
+            guard verdict.isReady else { throw Problem.notReady.with(detail: verdict.reason, faults: verdict.faults) }
             return Response(json: verdict.json.bytes)
         }
         let measurements = TextContent(

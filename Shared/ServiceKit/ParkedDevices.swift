@@ -90,7 +90,7 @@ extension DeadLetter {
         guard let text = request.uri.queryParameters["cursor"] else { return nil }
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let partition = Int32(parts[0]), let offset = Int(parts[1]), !text.utf8.contains(0)
-        else { throw .invalidQuery.because("cursor must be the `next` of a page") }
+        else { throw .invalidQuery.with(detail: "cursor must be the `next` of a page") }
         self.init(
             key: AggregateKey(String(parts[2])), partition: Int(partition), offset: offset == 0 ? nil : offset,
             setAsideAt: .epoch)
@@ -128,7 +128,7 @@ extension Problem {
             case .eventGone: .eventGone
             case .heldUp: .heldUp
             }
-        self = problem.because(error.description)
+        self = problem.with(detail: error.description)
     }
 }
 

@@ -55,9 +55,9 @@ extension Problem {
 
     /// Lists the faults of a document that can't be read.
     public init(_ error: DocumentError) {
-        self = .invalidDocument.because(error.faults)
+        self = .invalidDocument.with(fieldErrors: error.faults)
     }
 
     /// Reports where a text is not JSON.
-    public init(_ error: JSONSyntaxError) { self = .malformedJSON.because(error.description) }
+    public init(_ error: JSONSyntaxError) { self = .malformedJSON.with(detail: error.description) }
 }

@@ -13,7 +13,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     /// The cause of this occurrence. Clients may see it.
     public var detail: String?
     /// The faults of the document or query, each with its location.
-    public var faults: [Fault]
+    public var faults: [FieldError]
     /// Seconds until a retry may succeed; sent as `Retry-After`.
     public var retryAfter: Int?
     /// The trace id of the request's log lines; set if the service itself failed.
@@ -22,7 +22,8 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public var headers: HTTPFields
 
     public init(
-        _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil, faults: [Fault] = [],
+        _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil,
+        faults: [FieldError] = [],
         retryAfter: Int? = nil, headers: HTTPFields = [:]
     ) {
         self.status = status
@@ -35,7 +36,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Returns the same problem with the cause of this occurrence.
-    public func because(_ detail: String, faults: [Fault] = []) -> Problem {
+    public func with(detail: String, faults: [FieldError] = []) -> Problem {
         var problem = self
         problem.detail = detail
         problem.faults = faults
@@ -43,14 +44,14 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     /// Returns the same problem with the faults of the request: the first in the detail, all in the list.
-    public func because(_ faults: [Fault]) -> Problem {
+    public func with(fieldErrors faults: [FieldError]) -> Problem {
         guard let first = faults.first else { return self }
         // The pointer into a query is the name of a parameter.
         let place = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
         let words = place.isEmpty ? first.detail : "\(place) \(first.detail)"
         let rest = faults.count - 1
-        return because(
-            rest == 0 ? words : "\(words); and \(rest) more \(rest == 1 ? "fault" : "faults")", faults: faults)
+        return with(
+            detail: rest == 0 ? words : "\(words); and \(rest) more \(rest == 1 ? "error" : "errors")", faults: faults)
     }
 
     public var description: String { "\(status.code) \(code): \(detail ?? title)" }

@@ -39,7 +39,7 @@ public struct ProblemMiddleware: RouterMiddleware {
         switch error {
         case let problem as Problem:
             guard problem.code == Problem.notFound.code, problem.detail == nil else { return problem }
-            return problem.because("\(table.shown(request)) does not exist, or this credential may not see it.")
+            return problem.with(detail: "\(table.shown(request)) does not exist, or this credential may not see it.")
         case let error as DocumentError: return Problem(error)
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge

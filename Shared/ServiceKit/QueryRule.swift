@@ -10,19 +10,19 @@ struct QueryRule: Sendable {
         // Most requests have no query.
         guard let query = request.uri.query, !query.isEmpty else { return }
         var seen: Set<String> = []
-        var faults: [Fault] = []
+        var faults: [FieldError] = []
         for (key, _) in request.uri.queryParameters {
             let name = String(key)
             // An invalid name is not echoed.
             let pointer = isIdentifier(name) ? "/\(name)" : ""
             if !names.contains(name) {
                 let known = names.isEmpty ? "it has none" : "the parameters are \(names.joined(separator: ", "))"
-                faults.append(Fault(pointer: pointer, detail: "is not a parameter of this route; \(known)"))
+                faults.append(FieldError(pointer: pointer, detail: "is not a parameter of this route; \(known)"))
             } else if !seen.insert(name).inserted {
-                faults.append(Fault(pointer: pointer, detail: "is given twice"))
+                faults.append(FieldError(pointer: pointer, detail: "is given twice"))
             }
         }
-        guard faults.isEmpty else { throw .invalidQuery.because(faults) }
+        guard faults.isEmpty else { throw .invalidQuery.with(fieldErrors: faults) }
     }
 }
 

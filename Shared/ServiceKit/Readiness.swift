@@ -13,9 +13,9 @@ public final class Readiness: Service {
         /// The reason why the service is not ready.
         var reason: String
 
-        var faults: [Fault] {
+        var faults: [FieldError] {
             results.compactMap { result in
-                result.fault.map { Fault(pointer: "/\(result.name)", detail: $0) }
+                result.fault.map { FieldError(pointer: "/\(result.name)", detail: $0) }
             }
         }
 

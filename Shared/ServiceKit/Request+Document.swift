@@ -28,7 +28,7 @@ extension Request {
             throw CancellationError()
         } catch {
             // The client is gone, so it does not see this. A 500 would count a fault that the service does not have.
-            throw Problem.malformedJSON.because("The connection ended before the body was complete.")
+            throw Problem.malformedJSON.with(detail: "The connection ended before the body was complete.")
         }
     }
 
@@ -43,7 +43,7 @@ extension Request {
     public func query(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
         guard let text = uri.queryParameters[name[...]] else { return standard }
         guard let number = Int(text), range.contains(number) else {
-            throw .invalidQuery.because("\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+            throw .invalidQuery.with(detail: "\(name) must be from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
@@ -57,7 +57,7 @@ extension Record {
         let json = try JSON(received: bytes)
         // Each item takes at least two bytes, so most documents need no counting.
         if bytes.count > 2 * Request.lengthLimit, let fault = json.excess(over: Request.lengthLimit) {
-            throw Problem.invalidDocument.because([fault])
+            throw Problem.invalidDocument.with(fieldErrors: [fault])
         }
         self = try Self(json: json)
     }
@@ -65,16 +65,18 @@ extension Record {
 
 extension JSON {
     /// Returns the fault of the first array or object that is too long. The parser has limited the depth.
-    fileprivate func excess(over limit: Int, at pointer: String = "") -> Fault? {
+    fileprivate func excess(over limit: Int, at pointer: String = "") -> FieldError? {
         switch self {
         case .array(let items):
-            guard items.count <= limit else { return Fault(pointer: pointer, detail: "has more than \(limit) items") }
+            guard items.count <= limit else {
+                return FieldError(pointer: pointer, detail: "has more than \(limit) items")
+            }
             for (index, item) in items.enumerated() {
                 if let fault = item.excess(over: limit, at: "\(pointer)/\(index)") { return fault }
             }
         case .object(let members):
             guard members.count <= limit else {
-                return Fault(pointer: pointer, detail: "has more than \(limit) members")
+                return FieldError(pointer: pointer, detail: "has more than \(limit) members")
             }
             for member in members {
                 let name = member.name.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
@@ -89,7 +91,7 @@ extension JSON {
 
 extension Problem {
     fileprivate static func tooLarge(_ limit: Int) -> Problem {
-        bodyTooLarge.because("The body may have at most \(limit) bytes.")
+        bodyTooLarge.with(detail: "The body may have at most \(limit) bytes.")
     }
 }
 

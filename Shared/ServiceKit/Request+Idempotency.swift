@@ -19,7 +19,7 @@ extension Request {
     ) throws(Problem) -> Idempotency? {
         guard let key = headers[.idempotencyKey] else { return nil }
         guard isIdentifier(key) else {
-            throw .invalidHeader.because("Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
+            throw .invalidHeader.with(detail: "Idempotency-Key must have 1 to 128 of A-Z a-z 0-9 . _ : -")
         }
         // A method and a path can't contain a space.
         var words = Array("\(method) \(uri.string) ".utf8)

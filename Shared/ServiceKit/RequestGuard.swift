@@ -94,7 +94,8 @@ final class RequestGuard: ChannelDuplexHandler {
         if head.uri.utf8.count > Self.longestTarget { return .targetTooLong }
         let hosts = head.headers["host"].count
         if hosts > 1 || hosts == 0 && head.version != .http1_0 {
-            return .invalidHeader.because("Host must be sent once (RFC 9112 section 3.2); it was sent \(hosts) times")
+            return .invalidHeader.with(
+                detail: "Host must be sent once (RFC 9112 section 3.2); it was sent \(hosts) times")
         }
         guard isReserve, !Self.probes.contains(String(head.uri.prefix { $0 != "?" })) else { return nil }
         return .tooManyConnections

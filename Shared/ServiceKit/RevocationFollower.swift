@@ -18,10 +18,10 @@ public final class RevocationFollower: Service {
     /// The interval between two removals of revocations that are older than any valid token.
     private static let forgetting = Duration.seconds(3600)
 
-    private let tokens: VoidTokens
+    private let tokens: RevokedTokens
     private let log: RevocationLog
     private let partitions: Int
-    private let isKeeper: Bool
+    private let storesRevocations: Bool
     private let logger: Logger
     private let positions = Mutex<[Int: Int]>([:])
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -29,17 +29,18 @@ public final class RevocationFollower: Service {
     /// - Parameters:
     ///   - tokens: the revoked tokens to update.
     ///   - partitions: the number of partitions of the log.
-    ///   - news: receives the wake-ups for new events.
-    ///   - isKeeper: whether it writes the table. The role needs the right to do so.
+    ///   - updates: receives the wake-ups for new events.
+    ///   - storesRevocations: whether it writes the table. The role needs the right to do so.
     public init(
-        _ tokens: VoidTokens, pool: ConnectionPool, partitions: Int, news: HintReceiver, isKeeper: Bool, logger: Logger
+        _ tokens: RevokedTokens, pool: ConnectionPool, partitions: Int, updates: WakeUpReceiver,
+        storesRevocations: Bool, logger: Logger
     ) {
         self.tokens = tokens
         log = RevocationLog(pool: pool)
         self.partitions = partitions
-        self.isKeeper = isKeeper
+        self.storesRevocations = storesRevocations
         self.logger = logger
-        news.follow { [signal] news in if news != .clock { signal.continuation.yield() } }
+        updates.follow { [signal] updates in if updates != .clock { signal.continuation.yield() } }
     }
 
     /// Reads all revocations up to the head of the log. The service must not serve requests before this returns.
@@ -78,7 +79,7 @@ public final class RevocationFollower: Service {
     func forgetOld(now: Instant = RealClock().now) async throws(PostgresError) {
         let days = TokenIssuer.lifetime.milliseconds / 86_400_000 + 1
         tokens.forget(before: now - .days(days))
-        if isKeeper { try await log.forget(olderThanDays: Int(days)) }
+        if storesRevocations { try await log.forget(olderThanDays: Int(days)) }
     }
 
     private func follow() async {
@@ -101,7 +102,9 @@ public final class RevocationFollower: Service {
         let start = positions.withLock { $0 }
         let (found, isAtHead) = try await log.read(after: start)
         take(found)
-        if isKeeper, !found.devices.isEmpty || savesPositions { try await log.keep(found, partitions: partitions) }
+        if storesRevocations, !found.devices.isEmpty || savesPositions {
+            try await log.keep(found, partitions: partitions)
+        }
         positions.withLock { $0 = found.positions }
         return isAtHead
     }

@@ -37,14 +37,14 @@ public struct RouteParameter: Sendable {
     }
 
     /// Returns a path parameter with one of a few words.
-    public static func word<W: Word>(_ name: String, _ words: W.Type, _ summary: String) -> RouteParameter {
+    public static func word<W: WireEnum>(_ name: String, _ words: W.Type, _ summary: String) -> RouteParameter {
         RouteParameter(name, in: .path, summary, words.schema)
     }
 
     /// The header that resumes a stream of server-sent events.
     public static let lastEventID = RouteParameter(
         "Last-Event-ID", in: .header, "The id of the last event that the client received; the stream resumes after it",
-        ["type": "string", "pattern": .string(ResumePoint.pattern)])
+        ["type": "string", "pattern": .string(EncodedPosition.pattern)])
 
     var openAPI: JSON {
         [

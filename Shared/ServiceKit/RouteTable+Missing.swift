@@ -10,13 +10,13 @@ extension RouteTable {
             " The service `\(service.name)` serves it, by default on port \(service.port)."
         }
         guard allowed.isEmpty else {
-            var problem = Problem.methodNotAllowed.because(
-                "\(method.rawValue) is not allowed at \(shown(request)); allowed: \(allowed).\(other ?? "")")
+            var problem = Problem.methodNotAllowed.with(
+                detail: "\(method.rawValue) is not allowed at \(shown(request)); allowed: \(allowed).\(other ?? "")")
             problem.headers[.allow] = allowed
             return problem
         }
-        return .notFound.because(
-            "This service has no route for \(method.rawValue) \(shown(request)).\(other ?? "")")
+        return .notFound.with(
+            detail: "This service has no route for \(method.rawValue) \(shown(request)).\(other ?? "")")
     }
 
     /// Returns a request's path, shortened to 200 characters.

@@ -64,9 +64,9 @@ extension Response {
                 try await writer.write(ByteBuffer(string: text))
             }
             // Without a token that can be revoked, this stream never has an element.
-            let void = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
+            let revoked = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
             try await write(": open\n\n")
-            signals: for try await signal in merge(told, beats, void).cancelOnGracefulShutdown() {
+            signals: for try await signal in merge(told, beats, revoked).cancelOnGracefulShutdown() {
                 switch signal {
                 case .event(let event): try await write(event.text)
                 case .heartbeat: try await write(": heartbeat\n\n")
@@ -87,7 +87,7 @@ private enum Signal: Sendable {
 }
 
 /// The positions from which a stream resumes.
-public struct ResumePoint: Sendable, Hashable, CustomStringConvertible {
+public struct EncodedPosition: Sendable, Hashable, CustomStringConvertible {
     /// Offsets by partition.
     public let offsets: [Int: Int64]
 
@@ -118,10 +118,10 @@ extension Request {
     /// Reads `Last-Event-ID`; returns nil without it.
     ///
     /// - Throws: `invalid_header` if `Last-Event-ID` is not a position.
-    public func resumePoint() throws(Problem) -> ResumePoint? {
+    public func encodedPosition() throws(Problem) -> EncodedPosition? {
         guard let text = headers[.lastEventID] else { return nil }
-        guard let point = ResumePoint(text) else {
-            throw .invalidHeader.because("Last-Event-ID must be partition:offset, or several with commas")
+        guard let point = EncodedPosition(text) else {
+            throw .invalidHeader.with(detail: "Last-Event-ID must be partition:offset, or several with commas")
         }
         return point
     }

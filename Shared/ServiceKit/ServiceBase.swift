@@ -33,7 +33,7 @@ struct ServiceBase {
         try await verify(connection, configuration, migrators)
         let clock = SharedClock()
         let asked = ContinuousClock.now
-        let row = try await connection.run(Call(SharedClock.read, rowsExpected: 1))[0]
+        let row = try await connection.execute(Query(SharedClock.read, rowsExpected: 1))[0]
         clock.take(try ClockSample(row, realAt: 4, asked: asked))
         await connection.close()
         let metrics = Metrics()
@@ -74,11 +74,11 @@ struct ServiceBase {
     /// Runs the loops and the server.
     ///
     /// - Parameters:
-    ///   - isKeeper: whether the service issues the tokens, and so writes the table of revocations.
+    ///   - storesRevocations: whether the service issues the tokens, and so writes the table of revocations.
     ///   - stuck: the fault of partitions that another replica may handle better. It counts only while the database
     ///     works.
     func run(
-        _ table: inout RouteTable, news: HintReceiver, isKeeper: Bool = false,
+        _ table: inout RouteTable, updates: WakeUpReceiver, storesRevocations: Bool = false,
         stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck],
         loops: [any Service]
     ) async throws {
@@ -94,12 +94,13 @@ struct ServiceBase {
         table.addOpenAPI(title: "Dormouse \(name)", version: "1")
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
-        let void = VoidTokens()
+        let revoked = RevokedTokens()
         let revocations = RevocationFollower(
-            void, pool: pool, partitions: configuration.partitions, news: news, isKeeper: isKeeper, logger: logger)
+            revoked, pool: pool, partitions: configuration.partitions, updates: updates,
+            storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
         let authenticator = Authenticator(
-            operators: try configuration.operatorKeys(), tokens: keyring.verifier, void: void,
+            operators: try configuration.operatorKeys(), tokens: keyring.verifier, revoked: revoked,
             insecure: configuration.isInsecure,
             failures: FailedCredentials(perSecond: configuration.failedCredentials, metrics: metrics),
             refresh: { await keyring.refresh() })

@@ -52,6 +52,6 @@ extension Parameters {
             if isIdentifier(text) { return text }
             if let decoded = text.removingPercentEncoding, isIdentifier(decoded) { return decoded }
         }
-        throw .invalidIdentifier.because("\(name) in the path must have 1 to 128 of A-Z a-z 0-9 . _ : -")
+        throw .invalidIdentifier.with(detail: "\(name) in the path must have 1 to 128 of A-Z a-z 0-9 . _ : -")
     }
 }

@@ -77,7 +77,7 @@ public struct ServiceHost: Sendable {
         let addresses = AddressLimit(configuration.connectionsPerAddress)
         let bodyRate = configuration.bodyRate
         return HTTPServerBuilder { [certificate, http2] responder in
-            GuardedChannel(
+            LimitedServerChannel(
                 base: HTTP1Channel(responder: responder, configuration: http), addresses: addresses,
                 connections: connections, certificate: certificate, requestTimeout: .seconds(request),
                 bodyRate: bodyRate, idleTimeout: .seconds(idle), http2: http2)

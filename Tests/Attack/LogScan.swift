@@ -63,7 +63,7 @@ struct LogScan: Sendable {
 
     /// Returns the head of each partition.
     func heads() async throws -> [Int: Int] {
-        let rows = try await pool.run(Postgres.Call(LogReader.heads))
+        let rows = try await pool.execute(Postgres.Query(LogReader.heads))
         return Dictionary(try rows.map { (try $0.int(0), try $0.int(1)) }) { $1 }
     }
 
@@ -72,8 +72,8 @@ struct LogScan: Sendable {
         for (partition, head) in heads.sorted(by: { $0.key < $1.key }) {
             var last = 0
             while last < head {
-                let rows = try await pool.run(
-                    Postgres.Call(Self.events, [.int4(Int32(partition)), .int(last), .int(head)]))
+                let rows = try await pool.execute(
+                    Postgres.Query(Self.events, [.int4(Int32(partition)), .int(last), .int(head)]))
                 guard let end = rows.last else { break }
                 for row in rows {
                     body(
@@ -89,26 +89,26 @@ struct LogScan: Sendable {
 
     /// Returns decisions about an input that was decided twice.
     func doubledDecisions() async throws -> [String] {
-        try await pool.run(Postgres.Call(Self.doubled)).map { "\(try $0.text(0)): \(try $0.int(1)) times" }
+        try await pool.execute(Postgres.Query(Self.doubled)).map { "\(try $0.text(0)): \(try $0.int(1)) times" }
     }
 
     /// Returns requested wakes without exactly one answer.
     func unansweredWakes() async throws -> [String] {
-        try await pool.run(Postgres.Call(Self.wakes)).map {
+        try await pool.execute(Postgres.Query(Self.wakes)).map {
             "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers"
         }
     }
 
     /// Returns the dead letters of all consumers.
     func deadLetters() async throws -> [(key: String, text: String)] {
-        try await pool.run(Postgres.Call(Self.letters)).map {
+        try await pool.execute(Postgres.Query(Self.letters)).map {
             (try $0.text(1), "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.text(2))")
         }
     }
 
     /// Returns the consumers that have not read the whole log.
     func laggards() async throws -> [String] {
-        try await pool.run(Postgres.Call(Self.lag)).map {
+        try await pool.execute(Postgres.Query(Self.lag)).map {
             "\(try $0.text(0)) lags \(try $0.int(2)) behind \(try $0.int(3)) in partition \(try $0.int(1))"
         }
     }
@@ -117,8 +117,8 @@ struct LogScan: Sendable {
     func overdue(seconds: Int) async throws -> [String] {
         var overdue: [String] = []
         for service in AttackedService.writers {
-            let rows = try await pool.run(
-                Postgres.Call(
+            let rows = try await pool.execute(
+                Postgres.Query(
                     Statement(
                         """
                         SELECT s.key, (extract(epoch FROM clock_timestamp()) * 1000)::int8 - s.next_deadline

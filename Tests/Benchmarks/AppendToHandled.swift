@@ -14,41 +14,41 @@ struct AppendToHandled {
 
     func run() async throws {
         Report.heading("Append to handled, 5,000 events a second")
-        let bench = try await CounterBench()
+        let fixture = try await CounterBench()
         let seconds = seconds, batch = batch
-        try await bench.running { _ in
+        try await fixture.running { _ in
             var devices = [[String]](repeating: [], count: CounterBench.partitions)
             for number in 0..<3200 {
                 let key = AggregateKey.device("d\(number)")
                 devices[key.partition(of: CounterBench.partitions)].append(key.description)
             }
-            let connection = try await Connection.open(bench.options, logger: bench.logger)
+            let connection = try await Connection.open(fixture.options, logger: fixture.logger)
             let begun = ContinuousClock.now
             for round in 0..<seconds * 100 {
                 try await Task.sleep(until: begun + .milliseconds(round * 10))
                 let partition = round % CounterBench.partitions
                 let keys = (0..<batch).map { devices[partition][(round / 16 * batch + $0) % devices[partition].count] }
-                _ = try await connection.run([
-                    Call(
+                _ = try await connection.execute([
+                    Query(
                         Self.append, [.int4(Int32(partition)), .texts(keys), .int(keys.count)], rowsExpected: keys.count
                     ),
-                    Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:\(partition)")]),
+                    Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:\(partition)")]),
                 ])
             }
             let took = begun.duration(to: .now) / .seconds(1)
             let sent = seconds * 100 * batch
-            while try await handled(bench) < sent { try await Task.sleep(for: .milliseconds(50)) }
+            while try await handled(fixture) < sent { try await Task.sleep(for: .milliseconds(50)) }
             await connection.close()
-            let row = try await bench.pool.run(Call(Self.percentiles))[0]
+            let row = try await fixture.pool.execute(Query(Self.percentiles))[0]
             Report.figure("events appended", Double(sent) / took, "per second")
             Report.bound("append to handled, p50", try row.double(0), "ms", limit: 5)
             Report.bound("append to handled, p99", try row.double(1), "ms", limit: 25)
         }
     }
 
-    private func handled(_ bench: CounterBench) async throws -> Int {
-        try await bench.pool.run(
-            Call(Statement("SELECT count(*) FROM bus.events WHERE type = 'counter.ping.counted'")))[0].int(0)
+    private func handled(_ fixture: CounterBench) async throws -> Int {
+        try await fixture.pool.execute(
+            Query(Statement("SELECT count(*) FROM bus.events WHERE type = 'counter.ping.counted'")))[0].int(0)
     }
 
     private static let append = Statement(

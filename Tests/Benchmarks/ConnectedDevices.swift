@@ -71,8 +71,8 @@ struct ConnectedDevices {
 
     private func report(_ rig: PushRig, _ arrivals: [String: Double], _ sent: Int) async throws {
         let pool = ConnectionPool(try ConnectionOptions(url: rig.url), size: 1, logger: Logger(label: "benchmarks"))
-        let rows = try await pool.run(
-            Call(
+        let rows = try await pool.execute(
+            Query(
                 Statement(
                     """
                     SELECT data ->> 'notification', 1000 * extract(epoch FROM appended_at)::float8 FROM bus.events

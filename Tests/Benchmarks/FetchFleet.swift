@@ -1,7 +1,7 @@
 import Contracts
 import FetchMachine
 import HeapModule
-import Lives
+import RandomScenarios
 import Machines
 import Records
 import TestSupport
@@ -12,7 +12,7 @@ struct FetchFleet: Sendable {
     private let policy: FetchPolicy
     private var devices: [Aggregate<FetchMachine>] = []
     /// The devices of a partition.
-    private var ledgers: [MomentLedger]
+    private var allocators: [SlotAllocator]
     private var ahead = Heap<Happening>()
     private(set) var now: Instant
 
@@ -44,25 +44,25 @@ struct FetchFleet: Sendable {
     init(policy: FetchPolicy, partitions: Int, at now: Instant) {
         self.policy = policy
         self.now = now
-        ledgers = Self.ledgers(policy, partitions)
+        allocators = Self.allocators(policy, partitions)
     }
 
-    static func ledgers(_ policy: FetchPolicy, _ partitions: Int) -> [MomentLedger] {
-        (0..<partitions).map { MomentLedger(ceiling: policy.ceiling, partition: $0, partitions: partitions) }
+    static func allocators(_ policy: FetchPolicy, _ partitions: Int) -> [SlotAllocator] {
+        (0..<partitions).map { SlotAllocator(ceiling: policy.ceiling, partition: $0, partitions: partitions) }
     }
 
     /// A copy of a device that gets a network, so that all its apps get time slots.
     static func online(
-        _ model: Aggregate<FetchMachine>, _ name: String, _ policy: FetchPolicy, _ ledgers: inout [MomentLedger]
+        _ model: Aggregate<FetchMachine>, _ name: String, _ policy: FetchPolicy, _ allocators: inout [SlotAllocator]
     ) throws -> Aggregate<FetchMachine> {
         let key = AggregateKey.device(name)
         var device = Aggregate(key: key, state: model.state, now: model.now, eventCount: model.eventCount)
         var conditions = Conditions()
         conditions.network = Network()
         let told = told(LifecycleEvent.ConditionsChanged(conditions: conditions), key, at: .monday)
-        let partition = key.partition(of: ledgers.count)
+        let partition = key.partition(of: allocators.count)
         _ = try device.decide(
-            .event(told), Origin(following: told), at: told.time, policy: policy, moments: &ledgers[partition])
+            .event(told), Origin(following: told), at: told.time, policy: policy, slots: &allocators[partition])
         return device
     }
 
@@ -70,7 +70,7 @@ struct FetchFleet: Sendable {
 
     mutating func add(_ key: AggregateKey, _ state: FetchMachine) {
         storedBytes += state.binary.count
-        ledgers[key.partition(of: ledgers.count)].replace([], by: state.heldMoments, at: .epoch)
+        allocators[key.partition(of: allocators.count)].replace([], by: state.reservedSlots, at: .epoch)
         devices.append(Aggregate(key: key, state: state, now: now, eventCount: 1))
         expect(devices.count - 1)
     }
@@ -95,12 +95,12 @@ struct FetchFleet: Sendable {
     private mutating func happen(_ next: Happening) throws {
         now = next.at
         let key = devices[next.device].key
-        let partition = key.partition(of: ledgers.count)
+        let partition = key.partition(of: allocators.count)
         switch next.kind {
         case .deadline:
             guard devices[next.device].nextDeadline == next.at else { return }
             let fired = try devices[next.device].fireDeadlines(
-                until: next.at, policy: policy, moments: &ledgers[partition])
+                until: next.at, policy: policy, slots: &allocators[partition])
             events += fired.count
             for event in fired where event.type == FetchEvent.RefreshDue.type {
                 let due = try FetchEvent.RefreshDue(jsonBytes: event.data)
@@ -131,7 +131,7 @@ struct FetchFleet: Sendable {
 
     private mutating func hear(_ told: Event, _ device: Int, _ partition: Int) throws {
         events += try devices[device].decide(
-            .event(told), Origin(following: told), at: told.time, policy: policy, moments: &ledgers[partition]
+            .event(told), Origin(following: told), at: told.time, policy: policy, slots: &allocators[partition]
         ).sealed.count
     }
 

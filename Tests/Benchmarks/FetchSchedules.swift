@@ -2,7 +2,7 @@ import Contracts
 import EventLog
 import FetchMachine
 import Foundation
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Postgres
@@ -23,16 +23,16 @@ struct FetchSchedules {
     private let models = 32
     private let batch = 500
 
-    typealias Bench = MachineBench<FetchMachine>
+    typealias Bench = MachineFixture<FetchMachine>
 
     func run() async throws {
         Report.heading("\(devices * apps) apps that fetch schedules, \(apps) on each of \(devices) devices")
-        let bench = try await Bench()
+        let fixture = try await Bench()
         let policy = Self.policy
-        try await bench.freeze(at: .monday)
-        try await fill(bench)
+        try await fixture.freeze(at: .monday)
+        try await fill(fixture)
         let seconds = seconds
-        var (fleet, plain) = try await bench.running(policy) { _ in
+        var (fleet, plain) = try await fixture.running(policy) { _ in
             try await Task.sleep(for: .seconds(2))
             let cpu = ThisProcess.processorSeconds
             try await Task.sleep(for: .seconds(seconds))
@@ -40,13 +40,13 @@ struct FetchSchedules {
             let before = ThisProcess.residentBytes
             Report.figure("resident memory of the process without devices", before / 1_048_576, "MB")
             Report.bound("processor time while no refresh is due", idle, "% of one", limit: 10)
-            let fleet = try await load(bench)
+            let fleet = try await load(fixture)
             let memory = (ThisProcess.residentBytes - before) / Double(fleet.count)
             let stored = Double(fleet.storedBytes) / Double(fleet.count)
             Report.figure("stored state of a device", stored, "bytes")
             Report.figure("memory of a device", memory, "bytes")
             Report.figure("memory of a device ÷ stored state", memory / stored, "")
-            return (fleet, try await LogAppends.pgbench(bench, seconds: seconds))
+            return (fleet, try await LogAppends.pgbench(fixture, seconds: seconds))
         }
         try fleet.pass(processorSeconds: Double(seconds))
         let took = fleet.processorSeconds
@@ -95,7 +95,7 @@ struct FetchSchedules {
     }
 
     /// Gives all apps time slots, and stores the states as the runtime does.
-    private func fill(_ bench: Bench) async throws {
+    private func fill(_ fixture: Bench) async throws {
         let insert = Statement(
             """
             INSERT INTO "fetch".states
@@ -105,18 +105,18 @@ struct FetchSchedules {
             """)
         let models = try lived()
         let numbers = Array(0..<devices)
-        var ledgers = FetchFleet.ledgers(Self.policy, Bench.partitions)
+        var allocators = FetchFleet.allocators(Self.policy, Bench.partitions)
         var took = 0.0
         for start in stride(from: 0, to: devices, by: batch) {
             let part = numbers[start..<min(devices, start + batch)]
             let begun = ThisProcess.threadSeconds
             let fleet = try part.map { number in
-                try FetchFleet.online(models[number % models.count], "d\(number)", Self.policy, &ledgers)
+                try FetchFleet.online(models[number % models.count], "d\(number)", Self.policy, &allocators)
             }
             took += ThisProcess.threadSeconds - begun
             let partitions = fleet.map { $0.key.partition(of: Bench.partitions) }
-            _ = try await bench.pool.run(
-                Call(
+            _ = try await fixture.pool.execute(
+                Query(
                     insert,
                     [
                         .int4(Int32(FetchMachine.version)), .int(Int(Instant.monday.milliseconds)),
@@ -126,14 +126,14 @@ struct FetchSchedules {
                     ], rowsExpected: fleet.count))
             if part.endIndex % 10_000 == 0 { Report.progress("\(part.endIndex) devices stored") }
         }
-        try await bench.cluster.sql("VACUUM ANALYZE \"fetch\".states", database: bench.name)
+        try await fixture.cluster.sql("VACUUM ANALYZE \"fetch\".states", database: fixture.name)
         Report.figure("apps that get a time slot", Double(devices * apps) / took, "per second of one processor")
     }
 
-    private func load(_ bench: Bench) async throws -> FetchFleet {
+    private func load(_ fixture: Bench) async throws -> FetchFleet {
         var fleet = FetchFleet(policy: Self.policy, partitions: Bench.partitions, at: .monday)
         fleet.reserve(devices)
-        let states = StoredStates<FetchMachine> { try await bench.pool.run($0) }
+        let states = StoredStates<FetchMachine> { try await fixture.pool.execute($0) }
         for partition in 0..<Bench.partitions {
             var last: AggregateKey?
             repeat {

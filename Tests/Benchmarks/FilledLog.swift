@@ -77,8 +77,8 @@ final class FilledLog: Sendable {
     /// Creates each day's table as the log does, with evenly spaced events.
     private static func fill(_ pool: ConnectionPool, each: Int) async throws {
         let keys = (0..<devices).map { AggregateKey.device("device-\($0)") }
-        _ = try await pool.run([
-            Call(
+        _ = try await pool.execute([
+            Query(
                 Statement(
                     """
                     CREATE TABLE public.crowd AS
@@ -86,12 +86,12 @@ final class FilledLog: Sendable {
                     FROM unnest($1::text[], $2::int4[]) AS c (key, partition)
                     """),
                 [.texts(keys.map(\.description)), .int4s(keys.map { Int32($0.partition(of: partitions)) })]),
-            Call(Statement("CREATE UNIQUE INDEX ON public.crowd (partition, n)")),
+            Query(Statement("CREATE UNIQUE INDEX ON public.crowd (partition, n)")),
         ])
         for day in 1..<days {
             let table = "'events_' || to_char(current_date - \(day), 'YYYYMMDD')"
-            _ = try await pool.run(
-                Call(
+            _ = try await pool.execute(
+                Query(
                     Statement(
                         """
                         DO $$ BEGIN IF to_regclass('bus.' || \(table)) IS NULL THEN
@@ -101,11 +101,11 @@ final class FilledLog: Sendable {
                         """)))
         }
         for partition in 0..<partitions {
-            _ = try await pool.run(Call(insert, [.int4(Int32(partition)), .int(each)]))
+            _ = try await pool.execute(Query(insert, [.int4(Int32(partition)), .int(each)]))
             Report.progress("\((partition + 1) * each) events are in the log")
         }
         for text in ["VACUUM ANALYZE bus.events", "DROP TABLE public.crowd", "CHECKPOINT"] {
-            _ = try await pool.run(Call(Statement(text)))
+            _ = try await pool.execute(Query(Statement(text)))
         }
     }
 
@@ -141,8 +141,8 @@ final class FilledLog: Sendable {
 
     /// The number of events that `ops` has not counted yet.
     func uncounted() async throws -> Int {
-        try await pool.run(
-            Call(
+        try await pool.execute(
+            Query(
                 Statement(
                     """
                     SELECT sum(p.head - r.log_offset)::int8 FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)

@@ -100,7 +100,7 @@ struct FleetStreams {
             for worker in 0..<workers {
                 group.addTask {
                     for number in stride(from: worker, to: devices, by: workers) {
-                        try await body("bench-\(number)", "fleet\(number % fleets)")
+                        try await body("fixture-\(number)", "fleet\(number % fleets)")
                     }
                 }
             }
@@ -113,10 +113,10 @@ struct FleetStreams {
         bytes: (idle: Double, open: Double, busy: Double)
     ) async throws {
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 1, logger: Logger(label: "benchmarks"))
-        let stored = try await pool.run(
-            Call(Statement("SELECT avg(octet_length(state))::float8 FROM lifecycle.states")))[0].double(0)
-        let appended = try await pool.run(
-            Call(
+        let stored = try await pool.execute(
+            Query(Statement("SELECT avg(octet_length(state))::float8 FROM lifecycle.states")))[0].double(0)
+        let appended = try await pool.execute(
+            Query(
                 Statement(
                     """
                     SELECT partition::int8, log_offset, 1000 * extract(epoch FROM appended_at)::float8 FROM bus.events
@@ -236,7 +236,7 @@ private struct FleetClient: Sendable {
                 }
                 guard line.hasPrefix("data: ") else { continue }
                 let order = try JSON(parsing: Array(line.utf8.dropFirst(6)))
-                let number = order["device"]?.string.flatMap { Int($0.dropFirst("bench-".count)) } ?? -1
+                let number = order["device"]?.string.flatMap { Int($0.dropFirst("fixture-".count)) } ?? -1
                 arrivals.note(order["order"]?.string ?? "", isOwn: "\(number % 4)" == fleet)
             }
             lines.discardReadBytes()

@@ -17,11 +17,11 @@ struct LogAppends {
 
     func run() async throws {
         Report.heading("Log appends, batches of about \(Self.batch)")
-        let bench = try await CounterBench()
+        let fixture = try await CounterBench()
         let seconds = seconds, batch = Self.batch
-        try await bench.running { runtime in
-            let plain = try await Self.pgbench(bench, seconds: seconds)
-            let before = try await bench.events()
+        try await fixture.running { runtime in
+            let plain = try await Self.pgbench(fixture, seconds: seconds)
+            let before = try await fixture.events()
             let begun = ContinuousClock.now
             await withTaskGroup(of: Void.self) { group in
                 for worker in 0..<batch * CounterBench.partitions {
@@ -37,7 +37,7 @@ struct LogAppends {
                 }
             }
             let took = begun.duration(to: .now) / .seconds(1)
-            let appended = Double(try await bench.events() - before) / took
+            let appended = Double(try await fixture.events() - before) / took
             Report.figure("pgbench, events", plain, "per second")
             Report.figure("runtime, commands committed and answered", appended, "per second")
             Report.ratio("runtime ÷ pgbench", appended / plain, reach: 0.4)
@@ -45,19 +45,19 @@ struct LogAppends {
     }
 
     /// - Returns: the number of inserted rows per second, in the shape of events.
-    static func pgbench<M>(_ bench: MachineBench<M>, seconds: Int) async throws -> Double {
-        try await bench.cluster.sql(
+    static func pgbench<M>(_ fixture: MachineFixture<M>, seconds: Int) async throws -> Double {
+        try await fixture.cluster.sql(
             """
             CREATE TABLE plain (LIKE bus.events INCLUDING DEFAULTS);
             CREATE SEQUENCE plain_offset CACHE \(batch);
             ALTER TABLE plain ADD PRIMARY KEY (partition, log_offset, day);
             CREATE INDEX ON plain (partition, key, log_offset);
             CREATE INDEX ON plain (partition, correlationid);
-            """, database: bench.name)
+            """, database: fixture.name)
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
         // pgbench reads a colon and a letter as a variable, even in quotes.
         try """
-        \\set p random(0, \(MachineBench<M>.partitions - 1))
+        \\set p random(0, \(MachineFixture<M>.partitions - 1))
         INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
         SELECT :p, nextval('plain_offset'), current_date, gen_random_uuid(), 'counter', 'counter.number.added', 1,
             format('device%sd%s', chr(58), n), 1800000000000, gen_random_uuid(),
@@ -68,7 +68,7 @@ struct LogAppends {
         // alarm would not arrive.
         let output = try tool(
             "pgbench",
-            ["-n", "-c8", "-j2", "-t\(20 * seconds)", "-M", "prepared", "-f", script.path, bench.url])
+            ["-n", "-c8", "-j2", "-t\(20 * seconds)", "-M", "prepared", "-f", script.path, fixture.url])
         guard let rate = output.number(after: "tps") else { throw ToolFailed(description: output) }
         return rate * Double(batch)
     }

@@ -106,8 +106,8 @@ struct OperatorQueries {
 
     /// The counts must equal a full count of all events.
     private func check(_ log: FilledLog) async throws {
-        let wrong = try await log.pool.run(
-            Call(
+        let wrong = try await log.pool.execute(
+            Query(
                 Statement(
                     """
                     SELECT count(*)::int8 FROM (
@@ -124,8 +124,8 @@ struct OperatorQueries {
         var logger = Logger(label: "benchmarks")
         logger.logLevel = .error
         // No worker holds these partitions, because `lifecycle` has read them.
-        _ = try await log.pool.run(
-            Call(
+        _ = try await log.pool.execute(
+            Query(
                 Statement(
                     "UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition"
                 )))
@@ -161,8 +161,8 @@ struct OperatorQueries {
         Report.progress("a query before the start of the log returns \(gone.status.code)")
         try await eventually(within: 600, describe: "all events are counted") { try await log.uncounted() == 0 }
         try await eventually(within: 60, describe: "the counts of the dropped day are removed") {
-            try await log.pool.run(
-                Call(
+            try await log.pool.execute(
+                Query(
                     Statement(
                         "SELECT count(*)::int8 FROM ops.counts WHERE day < (SELECT min(day) FROM bus.days() WHERE is_attached)"
                     ), rowsExpected: 1))[0].int(0) == 0
@@ -181,7 +181,7 @@ struct OperatorQueries {
         var took: [Double] = []
         for number in 0..<count {
             let begun = ContinuousClock.now
-            _ = try await log.pool.run(Call(append, [.int4(Int32(number % FilledLog.partitions))]))
+            _ = try await log.pool.execute(Query(append, [.int4(Int32(number % FilledLog.partitions))]))
             took.append(begun.duration(to: .now) / .milliseconds(1))
         }
         return took

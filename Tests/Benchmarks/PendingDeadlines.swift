@@ -15,25 +15,25 @@ struct PendingDeadlines {
 
     func run() async throws {
         Report.heading("\(count) pending deadlines")
-        let bench = try await CounterBench()
+        let fixture = try await CounterBench()
         let count = count, seconds = seconds
         let due = Instant(milliseconds: 1_900_000_000_000)
-        try await bench.freeze(at: due - .milliseconds(3_600_000))
-        try await fill(bench, due)
-        try await bench.running { _ in
+        try await fixture.freeze(at: due - .milliseconds(3_600_000))
+        try await fill(fixture, due)
+        try await fixture.running { _ in
             try await Task.sleep(for: .seconds(2))
             let cpu = ThisProcess.processorSeconds
             try await Task.sleep(for: .seconds(seconds))
             Report.figure("resident memory of the process", ThisProcess.residentBytes / 1_048_576, "MB")
             Report.figure(
                 "processor while idle", 100 * (ThisProcess.processorSeconds - cpu) / Double(seconds), "% of one")
-            let before = try await bench.events()
-            try await bench.freeze(at: due)
+            let before = try await fixture.events()
+            try await fixture.freeze(at: due)
             let begun = ContinuousClock.now
             var fired = 0
             while fired < count, begun.duration(to: .now) < .seconds(6 * seconds) {
                 try await Task.sleep(for: .milliseconds(100))
-                fired = try await bench.events() - before
+                fired = try await fixture.events() - before
             }
             let took = begun.duration(to: .now) / .seconds(1)
             Report.figure("fired", Double(fired), "in \(Int(took)) s")
@@ -42,7 +42,7 @@ struct PendingDeadlines {
     }
 
     /// States as the runtime stores them after one `ring.set` each.
-    private func fill(_ bench: CounterBench, _ due: Instant) async throws {
+    private func fill(_ fixture: CounterBench, _ due: Instant) async throws {
         var state = Counter()
         state.ringAt = due
         let insert = Statement(
@@ -56,14 +56,14 @@ struct PendingDeadlines {
             keys[key.partition(of: CounterBench.partitions)].append(key.description)
         }
         for (partition, keys) in keys.enumerated() {
-            _ = try await bench.pool.run(
-                Call(
+            _ = try await fixture.pool.execute(
+                Query(
                     insert,
                     [
                         .int4(Int32(partition)), .bytes(state.binary), .int4(Int32(Counter.version)),
                         .int(Int(due.milliseconds)), .texts(keys),
                     ], rowsExpected: keys.count))
         }
-        try await bench.cluster.sql("VACUUM ANALYZE counter.states", database: bench.name)
+        try await fixture.cluster.sql("VACUUM ANALYZE counter.states", database: fixture.name)
     }
 }

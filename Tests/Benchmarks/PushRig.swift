@@ -113,7 +113,7 @@ final class PushRig: Sendable {
                 group.addTask {
                     var made: [(Int, String)] = []
                     for number in stride(from: worker, to: count, by: 64) {
-                        let path = "/v1/devices/bench-\(number)"
+                        let path = "/v1/devices/fixture-\(number)"
                         try await self.send(.PUT, self.lifecycleAddress + path, ["profile": "ios18"])
                         let installed = try await self.send(
                             .PUT, "\(self.lifecycleAddress)\(path)/apps/\(Self.app)", [:])
@@ -152,7 +152,7 @@ final class PushRig: Sendable {
     func follow(
         device number: Int, opened: Tally, _ arrived: @Sendable (_ notification: String) -> Void
     ) async throws {
-        let request = HTTPClientRequest(url: "\(push)/v1/devices/bench-\(number)/notifications")
+        let request = HTTPClientRequest(url: "\(push)/v1/devices/fixture-\(number)/notifications")
         let response = try await http.execute(request, timeout: .minutes(20))
         guard response.status == .ok else { throw ToolFailed(description: "device \(number): \(response.status)") }
         var lines = ByteBuffer()

@@ -80,7 +80,7 @@ struct TransitionsOverHTTP {
             for worker in 0..<32 {
                 group.addTask {
                     for number in stride(from: worker, to: threads * devicesPerThread, by: 32) {
-                        for step in steps("\(base)/v1/devices/bench-\(number)") {
+                        for step in steps("\(base)/v1/devices/fixture-\(number)") {
                             try await send(HTTPMethod(rawValue: step.method), step.url, step.body, strict: strict)
                         }
                     }
@@ -140,7 +140,7 @@ struct TransitionsOverHTTP {
                 for number = 0, \(devicesPerThread) - 1 do
                     local device = id * \(devicesPerThread) + number
                     requests[(turn - 1) * \(devicesPerThread) + number] = wrk.format(
-                        "POST", "/v1/devices/bench-" .. device .. "/apps/app/transitions",
+                        "POST", "/v1/devices/fixture-" .. device .. "/apps/app/transitions",
                         { ["Content-Type"] = "application/json" }, '{"event":"' .. event .. '"}')
                 end
             end

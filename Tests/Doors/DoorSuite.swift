@@ -1,7 +1,7 @@
 import Contracts
 import FetchMachine
 import LifecycleMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import PushMachine
@@ -108,6 +108,6 @@ extension DoorSuite {
         try submit(.startAttempt(Self.claim), \.transfer)
     }
 
-    static let task = TaskPlace(app: app, session: session, task: 1)
-    static let claim = AttemptClaim(task, epoch: 1, mover: "m")
+    static let task = TaskKey(app: app, session: session, task: 1)
+    static let claim = AttemptClaim(task, epoch: 1, worker: "m")
 }

@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import FetchMachine
-import Lives
+import RandomScenarios
 import Records
 import Timeline
 

@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import Lives
+import RandomScenarios
 import PushMachine
 import Records
 import TestSupport

@@ -2,7 +2,7 @@ import Contracts
 import EventLog
 import Foundation
 import HTTPTypes
-import Lives
+import RandomScenarios
 import NIOHTTP1
 import Records
 import ServiceKit
@@ -28,11 +28,11 @@ import Timeline
             if let moment = HTTPDate.instant(text, now: .monday) {
                 #expect(HTTPDate.instant(HTTPDate.text(moment), now: .monday) == moment, "\(text)")
             }
-            if let point = ResumePoint(text) { #expect(ResumePoint(point.description) == point, "\(text)") }
-            if let place = PlaceCursor(text, .newest) {
-                #expect(PlaceCursor(place.text, .newest)?.place == place.place)
+            if let point = EncodedPosition(text) { #expect(EncodedPosition(point.description) == point, "\(text)") }
+            if let place = PositionCursor(text, .newest) {
+                #expect(PositionCursor(place.text, .newest)?.position == place.position)
             }
-            if let letter = LetterCursor(text) { #expect(LetterCursor(letter.text)?.place == letter.place) }
+            if let letter = DeadLetterCursor(text) { #expect(DeadLetterCursor(letter.text)?.position == letter.position) }
             if let trace = Traceparent(text) { #expect(Traceparent(trace.description) == trace, "\(text)") }
             if let channel = ChannelID(text) { #expect(channel.description == text) }
             _ = EntityTags(text).matchStrongly("\"1\"")
@@ -51,7 +51,7 @@ import Timeline
         var documents = HostileDocuments(seed: 22)
         var read = 0
         for _ in 0..<5000 {
-            let text = documents.pick(HostileDocuments.moments)
+            let text = documents.pick(HostileDocuments.instants)
             guard let moment = Instant(text) else { continue }
             read += 1
             #expect(Instant.documented.contains(moment), "\(text)")

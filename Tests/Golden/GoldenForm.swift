@@ -26,13 +26,13 @@ struct GoldenFault: Error {
 
 /// Fills records with values that depend only on the order and types of their fields.
 struct Sampler: FieldVisitor {
-    static var readsRules: Bool { false }
+    static var readsConstraints: Bool { false }
     let isFull: Bool
     private var count = 0
 
     init(isFull: Bool) { self.isFull = isFull }
 
-    mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+    mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?) {
         value = sample(T.self)
     }
 

@@ -23,8 +23,8 @@ import Testing
             let items = try await suite.call(.GET, .ops, "/v1/dead-letters?service=fetch").json["items"]?.items ?? []
             return !items.isEmpty && letters.fire(items)
         }
-        let aside = try await letters.value()
-        #expect(aside.allSatisfy { $0["key"]?.string == "device:phone" })
+        let ownThread = try await letters.value()
+        #expect(ownThread.allSatisfy { $0["key"]?.string == "device:phone" })
 
         let order = "/v1/dead-letters/fetch/device:phone"
         let again = try await suite.send(.POST, .ops, order + "/replay")
@@ -32,7 +32,7 @@ import Testing
         // After the repair, discard still drops the input at fault and processes the inputs behind it.
         try await suite.cluster.sql("DELETE FROM \"fetch\".states WHERE key = 'device:phone'", database: suite.database)
         let freed = try await suite.send(.POST, .ops, order + "/discard", headers: ["Idempotency-Key": "once"])
-        #expect(freed.status == 200 && freed.json["taken"]?.int == aside.count - 1)
+        #expect(freed.status == 200 && freed.json["taken"]?.int == ownThread.count - 1)
         let repeated = try await suite.send(.POST, .ops, order + "/discard", headers: ["Idempotency-Key": "once"])
         #expect(repeated.status == 200 && repeated.body == freed.body)
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters?service=fetch").json["items"]?.items == [])

@@ -1,4 +1,4 @@
-import Lives
+import RandomScenarios
 import TestSupport
 import Testing
 
@@ -29,7 +29,7 @@ import Testing
 
     private func played(_ machine: LivingMachine) async throws -> (log: [String], order: [String]) {
         let process = try ChildProcess.start(
-            ChildProcess.product("playlife"), [machine.rawValue, "20261121", String(Self.inputs)])
+            ChildProcess.product("playscenario"), [machine.rawValue, "20261121", String(Self.inputs)])
         let status = try await process.exit(within: 300)
         try #require(status == .exited(0), "\(process.errors.tail())")
         return (process.output.lines, process.errors.lines)

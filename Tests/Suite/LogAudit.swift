@@ -23,11 +23,11 @@ struct LogAudit {
         logger.logLevel = .critical
         let pool = ConnectionPool(
             try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
-        let heads = try await pool.run(Call(LogReader.heads)).map { (try $0.int(0), try $0.int(1)) }
+        let heads = try await pool.execute(Query(LogReader.heads)).map { (try $0.int(0), try $0.int(1)) }
         var events: [Event] = []
         for (partition, head) in heads {
-            let rows = try await pool.run(
-                Call(LogReader.all, [.int4(Int32(partition)), .int(0), .int(Int(Int32.max))]))
+            let rows = try await pool.execute(
+                Query(LogReader.all, [.int4(Int32(partition)), .int(0), .int(Int(Int32.max))]))
             let own = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
             #expect(own.map(\.offset) == Array(1..<head + 1), "the offsets of partition \(partition) are dense")
             events += own
@@ -45,15 +45,15 @@ struct LogAudit {
         try await checkStates(of: PushMachine.self)
         try await checkStates(of: TransferMachine.self)
         try await checkWakes()
-        let letters = try await pool.run(Call(Statement("SELECT consumer, key, reason FROM bus.dead_letters")))
+        let letters = try await pool.execute(Query(Statement("SELECT consumer, key, reason FROM bus.dead_letters")))
         #expect(try letters.map { try $0.optionalText(2) } == [], "there are no dead letters")
     }
 
     /// Every state is the fold of its events, and every aggregate with events has a state.
     private func checkStates<M: Machine>(of machine: M.Type) async throws {
         let histories = Dictionary(grouping: events.filter { $0.source == M.name }, by: \.key)
-        let rows = try await pool.run(
-            Call(Statement("SELECT key, state, version, event_count, decided_at FROM \"\(M.name)\".states")))
+        let rows = try await pool.execute(
+            Query(Statement("SELECT key, state, version, event_count, decided_at FROM \"\(M.name)\".states")))
         var keys: Set<AggregateKey> = []
         for row in rows {
             let key = AggregateKey(try row.text(0))
@@ -71,8 +71,8 @@ struct LogAudit {
 
     /// `lifecycle` has answered every wake request that it has read exactly once.
     private func checkWakes() async throws {
-        let answers = try await pool.run(
-            Call(
+        let answers = try await pool.execute(
+            Query(
                 Statement(
                     """
                     SELECT request.type, request.key, count(answer.id)

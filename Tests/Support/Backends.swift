@@ -27,7 +27,7 @@ public enum Backends {
     private static func ask(_ condition: String, _ url: String, times: Int, describe what: String) async throws {
         let connection = try await Connection.open(
             try ConnectionOptions(url: url), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let others = Call(
+        let others = Query(
             Statement(
                 """
                 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
@@ -35,7 +35,7 @@ public enum Backends {
                 """), rowsExpected: 1)
         for look in 1...times {
             if look > 1 { try await Task.sleep(for: .milliseconds(100)) }
-            try await eventually(describe: what) { try await connection.run(others)[0].int(0) == 0 }
+            try await eventually(describe: what) { try await connection.execute(others)[0].int(0) == 0 }
         }
         await connection.close()
     }

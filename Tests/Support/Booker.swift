@@ -21,7 +21,7 @@ public struct Booker: Machine, Equatable {
 
     public static let version = Counter.version
     public static let follows: Set<String> = []
-    public static let holdsMoments = true
+    public static let reservesSlots = true
 
     public var counter: Flattened<Counter> = Counter()
     /// The limit of the reservations.
@@ -29,16 +29,16 @@ public struct Booker: Machine, Equatable {
 
     public var nextDeadline: Instant? { counter.nextDeadline }
     public static func ceiling(_ policy: Int) -> Int? { policy }
-    public var heldMoments: [HeldMoment] { counter.ringAt.map { [HeldMoment(at: $0, ceiling: ceiling)] } ?? [] }
+    public var reservedSlots: [ReservedSlot] { counter.ringAt.map { [ReservedSlot(at: $0, ceiling: ceiling)] } ?? [] }
 
     public static func decide(_ input: Input<Command>, _ decision: inout Decision<Booker>) throws(Refusal) {
-        if let ceiling = decision.moments.ceiling, ceiling != decision.state.ceiling {
+        if let ceiling = decision.slots.ceiling, ceiling != decision.state.ceiling {
             decision.emit(.added(Added(amount: ceiling, mark: "")))
         }
         switch input {
-        case .command(.book(let moment)): decision.emit(.set(RingSet(at: decision.moments.first(from: moment))))
+        case .command(.book(let moment)): decision.emit(.set(RingSet(at: decision.slots.first(from: moment))))
         case .command(.bookThenRefuse(let moment)):
-            decision.emit(.set(RingSet(at: decision.moments.first(from: moment))))
+            decision.emit(.set(RingSet(at: decision.slots.first(from: moment))))
             throw Refusal()
         case .command(.cancel): decision.emit(.rang(Rang(due: decision.now)))
         case .deadline(let due): decision.emit(.rang(Rang(due: due)))

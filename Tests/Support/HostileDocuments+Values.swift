@@ -38,7 +38,7 @@ extension HostileDocuments {
     mutating func string() -> [UInt8] {
         switch below(10) {
         case 0: return quote(pick(Self.bytes))
-        case 1: return Self.quoted(pick(Self.moments))
+        case 1: return Self.quoted(pick(Self.instants))
         case 2: return Self.quoted(identifierish())
         case 3: return quote((0..<below(12)).map { _ in UInt8(truncatingIfNeeded: random.next()) | 0x20 })
         case 4 where below(30) == 0:

@@ -35,7 +35,7 @@ public struct HostileDocuments: Sendable {
         switch below(8) {
         case 0, 1, 2: value = Array(pick(Self.headerValues).utf8)
         case 3: value = Array(pick(Self.numbers).utf8)
-        case 4: value = Array(pick(Self.moments).utf8)
+        case 4: value = Array(pick(Self.instants).utf8)
         case 5: value = (0..<below(24)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         case 6: value = Array(repeating: UInt8(ascii: "a"), count: pick([127, 128, 129, 255, 256, 1024, 4096]))
         default: value = Array("\(identifierish()) \(identifierish())".utf8)
@@ -98,7 +98,7 @@ extension HostileDocuments {
     private mutating func like(_ json: JSON) -> [UInt8] {
         switch json {
         case .int, .double: number()
-        case .string: below(3) == 0 ? Self.quoted(pick(Self.moments)) : string()
+        case .string: below(3) == 0 ? Self.quoted(pick(Self.instants)) : string()
         default: value(depth: 2)
         }
     }

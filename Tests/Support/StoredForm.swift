@@ -10,11 +10,11 @@ public enum StoredForm {
     static func lines<T: Value>(of type: T.Type, _ place: String) -> [String] {
         if let record = type as? any Record.Type { return fields(of: record, place) }
         if let composite = type as? any Composite.Type { return composite.lines(place) }
-        if let words = type as? any Word.Type { return ["\(place): \(list(words))"] }
+        if let words = type as? any WireEnum.Type { return ["\(place): \(list(words))"] }
         return ["\(place): \(type)"]
     }
 
-    private static func list<W: Word>(_ words: W.Type) -> String {
+    private static func list<W: WireEnum>(_ words: W.Type) -> String {
         words.allCases.map(\.rawValue).joined(separator: " | ")
     }
 
@@ -26,11 +26,11 @@ public enum StoredForm {
     }
 
     private struct Fields: FieldVisitor {
-        static let readsRules = false
+        static let readsConstraints = false
         let place: String
         var lines: [String] = []
 
-        mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Rule<T>?) {
+        mutating func visit<T: Value>(_ name: String, _ value: inout T, _ presence: Presence, _ rule: Constraint<T>?) {
             lines += StoredForm.lines(of: T.self, place.isEmpty ? name : "\(place).\(name)")
         }
     }

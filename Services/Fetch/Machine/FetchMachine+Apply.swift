@@ -69,8 +69,8 @@ extension FetchMachine {
     /// Charges energy and data to the app and the device. Without a day it does nothing.
     mutating func charge(_ app: String?, _ millijoules: Int, _ charge: (day: Instant, bytes: Int)?) {
         guard let charge else { return }
-        spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day)
-        change(app) { $0.spending.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day) }
+        budgetUsage.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day)
+        change(app) { $0.budgetUsage.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day) }
     }
 
     private mutating func apply(_ event: FetchEvent.AppChanged, at time: Instant) {
@@ -104,7 +104,7 @@ extension FetchMachine {
         charge(event.app, event.millijoules, event.day.map { ($0, event.bytesReceived ?? 0) })
         change(event.app) { app in
             app.running = nil
-            app.standing.learn(
+            app.reliability.learn(
                 event.result, elapsed: event.elapsedSeconds ?? .zero, bytesReceived: event.bytesReceived)
             switch event.result {
             case .refused: app.refusedAt = time

@@ -60,7 +60,7 @@ public struct FetchMachine: Machine {
     /// The installed apps by bundle identifier.
     public var apps: OrderedDictionary<String, ScheduledApp> = [:]
     /// The energy and data that the refreshes of all apps have spent today.
-    public var spending = Spending()
+    public var budgetUsage = BudgetUsage()
     /// The time of the last wake for a refresh or a task.
     public var wokenAt: Instant?
 
@@ -75,10 +75,10 @@ public struct FetchMachine: Machine {
         _ input: Input<FetchCommand>, _ decision: inout Decision<FetchMachine>
     ) throws(FetchRefusal) {
         switch input {
-        case .command(let command): try decision.obey(command)
+        case .command(let command): try decision.handle(command)
         case .event(let event):
             let before = decision.state
-            try decision.follow(event)
+            try decision.handle(event)
             decision.stopTasks(since: before)
         case .deadline:
             decision.enforceDeadlines()
@@ -89,7 +89,7 @@ public struct FetchMachine: Machine {
 }
 
 extension Decision<FetchMachine> {
-    fileprivate mutating func obey(_ command: FetchCommand) throws(FetchRefusal) {
+    fileprivate mutating func handle(_ command: FetchCommand) throws(FetchRefusal) {
         guard state.profile != nil else { throw .deviceNotRegistered }
         switch command {
         case .setInterval(let app, let interval): try setInterval(app, interval)

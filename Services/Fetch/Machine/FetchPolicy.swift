@@ -94,17 +94,17 @@ public struct FetchPolicy: Sendable {
     }
 
     /// Returns the effective interval, in which waiting is measured; nil if the app wants no refreshes.
-    func pace(_ app: ScheduledApp) -> Interval? {
+    func effectiveInterval(_ app: ScheduledApp) -> Interval? {
         switch app.interval {
         case .never: nil
-        case .minimum: app.standing.pace(max(floor, leastPace))
-        case .atLeast(let interval): app.standing.pace(max(floor, leastPace, interval))
+        case .minimum: app.reliability.effectiveInterval(max(floor, leastPace))
+        case .atLeast(let interval): app.reliability.effectiveInterval(max(floor, leastPace, interval))
         }
     }
 
     /// Returns the minimum gap between two refreshes; nil if the app wants none.
     func spacing(_ app: ScheduledApp) -> Interval? {
-        app.interval == .never ? nil : app.standing.pause(asked(app.interval))
+        app.interval == .never ? nil : app.reliability.minimumGap(asked(app.interval))
     }
 
     /// Returns the requested interval, or the floor if that is longer.
@@ -126,7 +126,7 @@ public struct FetchPolicy: Sendable {
     }
 
     /// Returns the time after which any slot is good enough.
-    func patience(_ pace: Interval) -> Interval {
-        min(horizon, Interval(milliseconds: min(pace.milliseconds, horizon.milliseconds) * patiencePaces))
+    func patience(_ effectiveInterval: Interval) -> Interval {
+        min(horizon, Interval(milliseconds: min(effectiveInterval.milliseconds, horizon.milliseconds) * patiencePaces))
     }
 }

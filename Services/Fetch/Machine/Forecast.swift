@@ -6,9 +6,9 @@ public import Timeline
 /// A forecast of an app's next refresh at a time, with its reasons. Under unchanged conditions it comes true.
 public struct Forecast: Sendable, Equatable {
     /// A factor with its verdict.
-    public struct Opinion: Sendable, Equatable {
+    public struct EvaluatedFactor: Sendable, Equatable {
         public let factor: FetchFactor
-        public let verdict: Verdict
+        public let result: FactorResult
     }
 
     /// The slot that was chosen.
@@ -20,7 +20,7 @@ public struct Forecast: Sendable, Equatable {
         /// The score of the best time, in thousandths.
         public let score: Int
         /// Every factor at the reserved time.
-        public let opinions: [Opinion]
+        public let factors: [EvaluatedFactor]
     }
 
     /// A slot that passed without a refresh, with the deciding factor.
@@ -31,7 +31,7 @@ public struct Forecast: Sendable, Equatable {
     }
 
     /// Advice that a push would serve the app better.
-    public enum Advice: String, Word {
+    public enum Advice: String, WireEnum {
         /// Most refreshes find no new data.
         case sporadicContent
         /// Users see content that is much older than the interval.
@@ -41,7 +41,7 @@ public struct Forecast: Sendable, Equatable {
     /// The next refresh; nil while factors block it, the app wants none, or one is in progress.
     public let next: Next?
     /// Every factor now.
-    public let opinions: [Opinion]
+    public let factors: [EvaluatedFactor]
     /// The likelihood of an opening in each hour of the week from Monday 00:00, in thousandths of the likeliest.
     public let usage: [Int]
     /// The slots of the last 24 h in which the app waited, oldest first.
@@ -70,18 +70,18 @@ extension FetchMachine {
         _ name: String, _ key: AggregateKey, now: Instant, policy: FetchPolicy, waits: [PastWait] = []
     ) -> Forecast? {
         guard let app = apps[name] else { return nil }
-        let judgement = Judgement(device: self, app: app, policy: policy)
+        let evaluation = Evaluation(device: self, app: app, policy: policy)
         let peak = app.usage.peak
         return Forecast(
             next: app.wait?.at.map { at in
                 let aim = app.wait?.aim ?? at
                 return Forecast.Next(
-                    at: at, aim: aim, score: judgement.score(at: aim), opinions: judgement.opinions(at: at))
+                    at: at, aim: aim, score: evaluation.score(at: aim), factors: evaluation.factors(at: at))
             },
-            opinions: judgement.opinions(at: now),
+            factors: evaluation.factors(at: now),
             usage: peak > 0
                 ? app.usage.hours.map { $0 * 1000 / peak } : Array(repeating: 0, count: UsageProfile.hoursOfWeek),
-            skipped: judgement.skipped(SlotGrid(key: key, policy: policy), waits, now: now),
+            skipped: evaluation.skipped(SlotGrid(key: key, policy: policy), waits, now: now),
             advice: Forecast.Advice.allCases.filter { app.warrants($0) })
     }
 }
@@ -90,7 +90,7 @@ extension ScheduledApp {
     fileprivate func warrants(_ advice: Forecast.Advice) -> Bool {
         switch advice {
         case .sporadicContent:
-            return standing.refreshes >= 8 && standing.newDataShare < 250
+            return reliability.refreshes >= 8 && reliability.newDataShare < 250
         case .criticalContent:
             guard case .atLeast(let interval) = interval, contentAges.known >= 5, let mean = contentAges.mean else {
                 return false
@@ -100,9 +100,9 @@ extension ScheduledApp {
     }
 }
 
-extension Judgement {
-    fileprivate func opinions(at moment: Instant) -> [Forecast.Opinion] {
-        FetchFactor.allCases.map { Forecast.Opinion(factor: $0, verdict: verdict($0, at: moment)) }
+extension Evaluation {
+    fileprivate func factors(at moment: Instant) -> [Forecast.EvaluatedFactor] {
+        FetchFactor.allCases.map { Forecast.EvaluatedFactor(factor: $0, result: result($0, at: moment)) }
     }
 
     /// Returns the slots of the last 24 h in which the app waited, with the deciding factor.

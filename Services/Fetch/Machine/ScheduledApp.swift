@@ -36,9 +36,9 @@ public struct ScheduledApp: Record, Equatable {
     /// The learned usage.
     public var usage = UsageProfile()
     /// The reliability of its refreshes.
-    public var standing = Standing()
+    public var reliability = ReliabilityScore()
     /// The energy and data that its refreshes have spent today.
-    public var spending = Spending()
+    public var budgetUsage = BudgetUsage()
     /// The age of the content at openings.
     public var contentAges = ContentAges()
     /// The pending task requests by identifier, in order of submission.

@@ -22,7 +22,7 @@ struct BudgetsDocument: Record {
     }
 
     /// The budgets of an app, or of a device.
-    struct Ledger: Record {
+    struct BudgetDocument: Record {
         /// The time at which the budget allows a refresh again; null if it does now.
         var availableAt: Nullable<Instant> = nil
         /// The data in bytes.
@@ -30,36 +30,38 @@ struct BudgetsDocument: Record {
         /// The energy in millijoules. Refreshes on a charger spend none.
         var energy = Account()
 
-        init(_ spending: Spending, _ budget: Budget, day: Instant, now: Instant) {
-            let spent = spending.asOf(now)
+        init(_ budgetUsage: BudgetUsage, _ budget: Budget, day: Instant, now: Instant) {
+            let spent = budgetUsage.asOf(now)
             energy = Account(limit: budget.millijoules, spent: spent.millijoules, day: day, now: now)
             data = Account(limit: budget.bytes, spent: spent.bytes, day: day, now: now)
-            let moment = budget.allows(spending)
+            let moment = budget.allows(budgetUsage)
             availableAt = moment > now ? moment : nil
         }
     }
 
     /// The budgets of an app and of its device, which both limit the app.
     struct Pair: Record {
-        var app = Ledger()
-        var device = Ledger()
+        var app = BudgetDocument()
+        var device = BudgetDocument()
 
         init(_ app: ScheduledApp, _ device: FetchMachine, now: Instant, _ policy: FetchPolicy) {
             let day = device.day(of: now, policy)
-            self.app = Ledger(app.spending, policy.appBudget, day: day, now: now)
-            self.device = Ledger(device.spending, policy.deviceBudget, day: day, now: now)
+            self.app = BudgetDocument(app.budgetUsage, policy.appBudget, day: day, now: now)
+            self.device = BudgetDocument(device.budgetUsage, policy.deviceBudget, day: day, now: now)
         }
     }
 
     /// The budgets of the apps by bundle identifier.
-    var apps: OrderedDictionary<String, Ledger> = [:]
+    var apps: OrderedDictionary<String, BudgetDocument> = [:]
     var day = Instant.epoch
-    var device = Ledger()
+    var device = BudgetDocument()
 
     init(_ state: FetchMachine, now: Instant, _ policy: FetchPolicy) {
         let day = state.day(of: now, policy)
         self.day = day
-        device = Ledger(state.spending, policy.deviceBudget, day: day, now: now)
-        for (name, app) in state.apps { apps[name] = Ledger(app.spending, policy.appBudget, day: day, now: now) }
+        device = BudgetDocument(state.budgetUsage, policy.deviceBudget, day: day, now: now)
+        for (name, app) in state.apps {
+            apps[name] = BudgetDocument(app.budgetUsage, policy.appBudget, day: day, now: now)
+        }
     }
 }

@@ -118,6 +118,7 @@ extension BackgroundTaskRequest {
             (requiresNetworkConnectivity, "/requiresNetworkConnectivity"),
         ].filter(\.0)
         guard !required.isEmpty else { return }
-        throw .invalidDocument.because(required.map { Fault(pointer: $0.1, detail: "is only for processing") })
+        throw .invalidDocument.with(
+            fieldErrors: required.map { FieldError(pointer: $0.1, detail: "is only for processing") })
     }
 }

@@ -102,7 +102,7 @@ struct FetchRoutes: Sendable {
                 return Response(FetchDocument(found.app, running), etag: found.etag)
             }
             guard let record = try await history.last(found.key, app: found.app, where: "fetch", is: fetch) else {
-                throw Problem.notFound.because("The app has no refresh \(fetch).")
+                throw Problem.notFound.with(detail: "The app has no refresh \(fetch).")
             }
             return Response(FetchDocument(record.data), etag: found.etag)
         }

@@ -6,7 +6,7 @@ import Timeline
 
 /// The forecast of an app's next refresh, with the reasons. Scores are from 0 to 1.
 struct ForecastDocument: Record {
-    enum VerdictWord: String, Word { case mustWait, score }
+    enum FactorResultName: String, WireEnum { case mustWait, score }
 
     struct Factor: Record {
         var factor = FetchFactor.battery
@@ -14,13 +14,13 @@ struct ForecastDocument: Record {
         var score: Double?
         /// The time at which it stops blocking; absent if only a change ends it.
         var until: Instant?
-        var verdict = VerdictWord.score
+        var result = FactorResultName.score
 
-        init(_ opinion: Forecast.Opinion) {
-            factor = opinion.factor
-            switch opinion.verdict {
+        init(_ evaluated: Forecast.EvaluatedFactor) {
+            factor = evaluated.factor
+            switch evaluated.result {
             case .mustWait(let reason, let until):
-                verdict = .mustWait
+                result = .mustWait
                 self.reason = reason
                 self.until = until
             case .score(let score): self.score = Double(score) / 1000
@@ -65,16 +65,16 @@ struct ForecastDocument: Record {
     /// The reliability of the app's refreshes and its effect.
     struct Results: Record {
         /// The reliability score. Quick refreshes with new data raise it. Slow, failed and empty ones lower it.
-        var merit = 0.0
+        var reliability = 0.0
         /// The share of recent refreshes with new data.
         var newDataShare = 0.0
         /// The minimum gap between two refreshes that follows from the score.
-        var pauseSeconds = Interval.zero
+        var minimumGapSeconds = Interval.zero
 
-        init(_ standing: Standing, _ policy: FetchPolicy) {
-            merit = Double(standing.merit) / 1000
-            newDataShare = Double(standing.newDataShare) / 1000
-            pauseSeconds = standing.pause(policy.floor)
+        init(_ reliability: ReliabilityScore, _ policy: FetchPolicy) {
+            self.reliability = Double(reliability.value) / 1000
+            newDataShare = Double(reliability.newDataShare) / 1000
+            minimumGapSeconds = reliability.minimumGap(policy.floor)
         }
     }
 
@@ -119,7 +119,7 @@ struct ForecastDocument: Record {
         let app = device.apps[name] ?? ScheduledApp()
         self.app = name
         budgets = BudgetsDocument.Pair(app, device, now: now, policy)
-        results = Results(app.standing, policy)
+        results = Results(app.reliability, policy)
         contentAge = ContentAge(app.contentAges)
         advice = forecast.advice.map(Advice.init)
         wakesPerSecond = policy.ceiling
@@ -131,10 +131,10 @@ struct ForecastDocument: Record {
             document.at = next.at
             document.aim = next.aim
             document.score = Double(next.score) / 1000
-            document.factors = next.opinions.map(Factor.init)
+            document.factors = next.factors.map(Factor.init)
             nextFetch = document
         }
-        factors = forecast.opinions.map(Factor.init)
+        factors = forecast.factors.map(Factor.init)
         usage = forecast.usage.map { Double($0) / 1000 }
         skipped = forecast.skipped.map { skip in
             var document = Skipped()

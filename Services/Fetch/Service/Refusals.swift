@@ -28,7 +28,7 @@ extension FetchRefusal: ProblemConvertible {
             case .taskNotRunning: (.conflict, "Task is not running")
             case .unreadableEvent: (.internalServerError, "Event can't be read")
             }
-        return Problem(status, code, title).because(description)
+        return Problem(status, code, title).with(detail: description)
     }
 
     /// The problem without a detail, for the OpenAPI document.

@@ -73,7 +73,7 @@ struct Run: AsyncParsableCommand {
         abstract: "Simulates devices: registers them, opens their apps, follows every order.")
 
     @OptionGroup var suite: SuiteOptions
-    @OptionGroup var crowd: CrowdOptions
+    @OptionGroup var pool: CrowdOptions
     @Option(help: "The speed of the users: 60 lets an hour pass in a minute.")
     var rate = 1.0
     @Option(
@@ -88,14 +88,14 @@ struct Run: AsyncParsableCommand {
     var downloadBytes = 262_144
 
     func run() async throws {
-        var options = crowd.options
+        var options = pool.options
         options.rate = rate
         options.beginsAt = beginAt
         options.pushesAMinute = pushesPerMinute
         options.pushConnections = pushConnections
         options.downloadBytes = downloadBytes
         let run = try FleetRun(options, try suite.read(), now: RealClock().now, run: UUID().uuidString)
-        try await Terminal.show(run, summary: crowd.summaryJson)
+        try await Terminal.show(run, summary: pool.summaryJson)
     }
 
     private static func timeOfDay(_ text: String) throws -> Int {
@@ -111,14 +111,14 @@ struct Push: AsyncParsableCommand {
         abstract: "Sends pushes as a provider to the devices that a `fleet run` has registered.")
 
     @OptionGroup var suite: SuiteOptions
-    @OptionGroup var crowd: CrowdOptions
+    @OptionGroup var pool: CrowdOptions
     @Option(help: "Pushes per second.")
     var rate = 1.0
 
     func run() async throws {
-        var options = crowd.options
+        var options = pool.options
         options.pushesAMinute = rate * 60
         let run = try PushRun(options, try suite.read(), now: RealClock().now, run: UUID().uuidString)
-        try await Terminal.show(run, summary: crowd.summaryJson)
+        try await Terminal.show(run, summary: pool.summaryJson)
     }
 }

@@ -16,7 +16,7 @@ enum Terminal {
             group.cancelAll()
         }
         if isTerminal { write("\r\u{1B}[2K") }
-        let counts = activity.ledger.counts
+        let counts = activity.statistics.counts
         write(Report.summary(counts, states: await activity.states(), elapsed: activity.elapsed) + "\n")
         if let file {
             guard FileManager.default.createFile(atPath: file, contents: Data(counts.document.bytes)) else {
@@ -31,7 +31,7 @@ enum Terminal {
         while (try? await Task.sleep(for: isTerminal ? .milliseconds(500) : .seconds(5))) != nil {
             let elapsed = activity.elapsed
             let line = Report.line(
-                activity.ledger.counts, states: await activity.states(), elapsed: elapsed, of: duration)
+                activity.statistics.counts, states: await activity.states(), elapsed: elapsed, of: duration)
             guard isTerminal else {
                 write(line + "\n")
                 continue

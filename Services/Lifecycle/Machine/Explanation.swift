@@ -22,7 +22,7 @@ public struct Explanation: Record {
 
 extension Explanation {
     /// A kind of work that keeps an app running.
-    public enum HoldKind: String, Word { case callback, task, wake, activity }
+    public enum HoldKind: String, WireEnum { case callback, task, wake, activity }
 
     /// Work that keeps an app running.
     public struct Hold: Record, Equatable {

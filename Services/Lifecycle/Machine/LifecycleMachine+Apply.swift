@@ -4,11 +4,11 @@ public import Timeline
 
 extension LifecycleMachine {
     public mutating func apply(_ event: LifecycleEvent, at time: Instant) {
-        takeIn(event, at: time)
+        updateState(event, at: time)
         meterEnergy(at: time)
     }
 
-    private mutating func takeIn(_ event: LifecycleEvent, at time: Instant) {
+    private mutating func updateState(_ event: LifecycleEvent, at time: Instant) {
         switch event {
         case .deviceRegistered(let event): registration = event.registration
         case .deviceUpdated(let event): registration = event.registration

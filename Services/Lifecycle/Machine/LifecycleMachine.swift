@@ -77,8 +77,8 @@ public struct LifecycleMachine: Machine {
         _ input: Input<LifecycleCommand>, _ decision: inout Decision<LifecycleMachine>
     ) throws(LifecycleRefusal) {
         switch input {
-        case .command(let command): try decision.obey(command)
-        case .event(let event): try decision.follow(event)
+        case .command(let command): try decision.handle(command)
+        case .event(let event): try decision.handle(event)
         case .deadline: decision.enforceLimits()
         }
         decision.watchSleep()
@@ -91,7 +91,7 @@ public struct LifecycleMachine: Machine {
 }
 
 extension Decision<LifecycleMachine> {
-    fileprivate mutating func obey(_ command: LifecycleCommand) throws(LifecycleRefusal) {
+    fileprivate mutating func handle(_ command: LifecycleCommand) throws(LifecycleRefusal) {
         if case .register(let registration) = command { return register(registration) }
         guard state.registration != nil else { throw .deviceNotRegistered }
         switch command {
@@ -121,12 +121,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    fileprivate mutating func follow(_ event: Event) throws(LifecycleRefusal) {
+    fileprivate mutating func handle(_ event: Event) throws(LifecycleRefusal) {
         guard state.registration != nil else { return }
         do throws(ContractError) {
             switch event.type {
             case FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type:
-                follow(try FetchEvent(event))
+                handle(try FetchEvent(event))
             case PushEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
                 let silent = state.apps[app]?.silentPushKind ?? .push
@@ -146,7 +146,7 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    private mutating func follow(_ event: FetchEvent) {
+    private mutating func handle(_ event: FetchEvent) {
         switch event {
         case .refreshDue(let due):
             guard let app = due.app else { return }

@@ -52,20 +52,20 @@ public struct Profile: Record, Equatable {
     public var willTerminate: Defaulted<Interval> = Interval.seconds(5.0)
 
     enum Constraints {
-        static let backgroundTasks: Rule<Interval> = .limit
-        static let backgroundTasksInLowPowerMode: Rule<Interval> = .limit
-        static let backgroundURLSessionHandler: Rule<Interval?> = .ifPresent(.limit)
-        static let didEnterBackground: Rule<Interval> = .limit
-        static let fetchHandler: Rule<Interval?> = .ifPresent(.limit)
-        static let launch: Rule<Interval> = .limit
-        static let locationHandler: Rule<Interval> = .limit
-        static let newsstandHandler: Rule<Interval?> = .ifPresent(.limit)
-        static let processingTask: Rule<Interval?> = .ifPresent(.limit)
-        static let refreshTask: Rule<Interval?> = .ifPresent(.limit)
-        static let remoteNotificationHandler: Rule<Interval?> = .ifPresent(.limit)
-        static let voipPushHandler: Rule<Interval?> = .ifPresent(.limit)
-        static let voipSocket: Rule<Interval?> = .ifPresent(.limit)
-        static let willTerminate: Rule<Interval> = .limit
+        static let backgroundTasks: Constraint<Interval> = .limit
+        static let backgroundTasksInLowPowerMode: Constraint<Interval> = .limit
+        static let backgroundURLSessionHandler: Constraint<Interval?> = .ifPresent(.limit)
+        static let didEnterBackground: Constraint<Interval> = .limit
+        static let fetchHandler: Constraint<Interval?> = .ifPresent(.limit)
+        static let launch: Constraint<Interval> = .limit
+        static let locationHandler: Constraint<Interval> = .limit
+        static let newsstandHandler: Constraint<Interval?> = .ifPresent(.limit)
+        static let processingTask: Constraint<Interval?> = .ifPresent(.limit)
+        static let refreshTask: Constraint<Interval?> = .ifPresent(.limit)
+        static let remoteNotificationHandler: Constraint<Interval?> = .ifPresent(.limit)
+        static let voipPushHandler: Constraint<Interval?> = .ifPresent(.limit)
+        static let voipSocket: Constraint<Interval?> = .ifPresent(.limit)
+        static let willTerminate: Constraint<Interval> = .limit
     }
 
     /// Returns the time limit of a kind of wake; nil if the generation does not have it.
@@ -84,11 +84,12 @@ public struct Profile: Record, Equatable {
     }
 }
 
-extension Rule where T == Interval {
+extension Constraint where T == Interval {
     /// From a millisecond to a day.
-    fileprivate static var limit: Rule<Interval> {
-        Rule("must be from 0.001 to 86400 seconds", keywords: [("minimum", .double(0.001)), ("maximum", .int(86_400))])
-        {
+    fileprivate static var limit: Constraint<Interval> {
+        Constraint(
+            "must be from 0.001 to 86400 seconds", keywords: [("minimum", .double(0.001)), ("maximum", .int(86_400))]
+        ) {
             (Interval.milliseconds(1)...Interval.days(1)).contains($0)
         }
     }

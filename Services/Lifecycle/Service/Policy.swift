@@ -27,12 +27,12 @@ extension LifecyclePolicy {
     init(overriding document: [UInt8]) throws(DocumentError) {
         let own: JSON
         do { own = try JSON(parsing: document) } catch {
-            throw DocumentError([Fault(pointer: "", detail: error.description)])
+            throw DocumentError([FieldError(pointer: "", detail: error.description)])
         }
-        guard case .object = own else { throw DocumentError([Fault(pointer: "", detail: "must be an object")]) }
+        guard case .object = own else { throw DocumentError([FieldError(pointer: "", detail: "must be an object")]) }
         let standard: JSON
         do { standard = try JSON(parsing: LifecyclePolicy().jsonBytes) } catch {
-            throw DocumentError([Fault(pointer: "", detail: error.description)])
+            throw DocumentError([FieldError(pointer: "", detail: error.description)])
         }
         try self.init(json: standard.overlaid(with: own))
     }

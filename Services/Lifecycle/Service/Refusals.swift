@@ -26,7 +26,7 @@ extension LifecycleRefusal: ProblemConvertible {
             case .unsupportedOnProfile: (.conflict, "Profile does not support this")
             case .unreadableEvent: (.internalServerError, "Event can't be read")
             }
-        return Problem(status, code, title).because(description)
+        return Problem(status, code, title).with(detail: description)
     }
 }
 

@@ -24,7 +24,7 @@ struct ClockRoutes: Sendable {
         ) { request, _ in
             let settings = try await request.document(as: ClockSettings.self)
             guard settings.rate != nil || settings.frozen != nil else {
-                throw Problem(DocumentError([Fault(pointer: "", detail: "must contain rate, frozen or both")]))
+                throw Problem(DocumentError([FieldError(pointer: "", detail: "must contain rate, frozen or both")]))
             }
             let reading = try await asking {
                 try await control.set(rate: settings.rate, frozen: settings.frozen ?? false)
@@ -83,7 +83,7 @@ struct ClockSettings: Record {
     var rate: Double?
 
     enum Constraints {
-        static let rate: Rule<Double> = .range(ClockControl.rates)
+        static let rate: Constraint<Double> = .range(ClockControl.rates)
     }
 }
 
@@ -95,8 +95,8 @@ struct Advance: Record {
     var timeout: Defaulted<Double> = 30.0
 
     enum Constraints {
-        static let seconds: Rule<Double> = .range(0...315_360_000)
-        static let timeout: Rule<Double> = .range(0.01...600)
+        static let seconds: Constraint<Double> = .range(0...315_360_000)
+        static let timeout: Constraint<Double> = .range(0.01...600)
     }
 }
 

@@ -18,7 +18,7 @@ struct Counting: Service {
     private static let interval = Duration.seconds(5)
 
     let pool: ConnectionPool
-    let news: HintReceiver
+    let updates: WakeUpReceiver
     let metrics: Metrics
     let logger: Logger
 
@@ -33,8 +33,8 @@ struct Counting: Service {
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
         let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        news.follow { news in
-            if news != .clock { signal.continuation.yield() }
+        updates.follow { updates in
+            if updates != .clock { signal.continuation.yield() }
         }
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
@@ -62,24 +62,24 @@ struct Counting: Service {
 
     /// Counts all events in the log, and deletes the counts of days that retention has dropped.
     func catchUp() async throws {
-        try await takeIn()
+        try await countEvents()
         // In small steps: one day of a large log has millions of counts.
-        while try await pool.run(Call(Self.forget, rowsExpected: 1))[0].int(0) > 0 {
+        while try await pool.execute(Query(Self.forget, rowsExpected: 1))[0].int(0) > 0 {
             try Task.checkCancellation()
-            try await takeIn()
+            try await countEvents()
         }
     }
 
-    private func takeIn() async throws {
+    private func countEvents() async throws {
         while true {
-            let rows = try await pool.run(Call(Self.behind))
+            let rows = try await pool.execute(Query(Self.behind))
             let behind = try rows.map { row in (partition: try row.int(0), events: try row.int(1)) }
             metrics.set(.eventsUncounted, to: Double(behind.reduce(0) { $0 + $1.events }))
             var taken = 0
             for (partition, _) in behind {
                 try Task.checkCancellation()
-                let call = Call(Self.takeInNext, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
-                taken += try await pool.run(call)[0].int(0)
+                let call = Query(Self.takeInNext, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
+                taken += try await pool.execute(call)[0].int(0)
             }
             // Zero: all events are counted, or other processes are counting the rest.
             guard taken > 0 else { return }

@@ -3,35 +3,37 @@ import Foundation
 import ServiceKit
 
 /// The opaque cursor of a position in the feed: the first letter of the order, then the position of each partition.
-struct PlaceCursor {
-    let place: LogVector
+struct PositionCursor {
+    let position: PositionVector
     let order: EventOrder
 
-    init(place: LogVector, order: EventOrder) {
-        self.place = place
+    init(position: PositionVector, order: EventOrder) {
+        self.position = position
         self.order = order
     }
 
     /// Returns nil if the text is not a cursor of a feed in this order.
     init?(_ text: String, _ order: EventOrder) {
         guard let plain = opened(text), plain.first == order.rawValue.first,
-            let point = ResumePoint(String(plain.dropFirst()))
+            let point = EncodedPosition(String(plain.dropFirst()))
         else { return nil }
-        self.init(place: point.place, order: order)
+        self.init(position: point.position, order: order)
     }
 
-    var text: String { opaque(String(order.rawValue.prefix(1)) + ResumePoint(place.mapValues(Int64.init)).description) }
+    var text: String {
+        opaque(String(order.rawValue.prefix(1)) + EncodedPosition(position.mapValues(Int64.init)).description)
+    }
 }
 
-extension ResumePoint {
-    var place: LogVector { offsets.mapValues(Int.init) }
+extension EncodedPosition {
+    var position: PositionVector { offsets.mapValues(Int.init) }
 }
 
 /// The opaque cursor of a position in the list of dead letters.
-struct LetterCursor {
-    let place: LetterPlace
+struct DeadLetterCursor {
+    let position: DeadLetterPosition
 
-    init(_ place: LetterPlace) { self.place = place }
+    init(_ position: DeadLetterPosition) { self.position = position }
 
     /// Returns nil if the text is not such a cursor.
     init?(_ text: String) {
@@ -39,11 +41,11 @@ struct LetterCursor {
         let parts = plain.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 4, let partition = Int32(parts[1]), let offset = Int(parts[2]), !plain.utf8.contains(0)
         else { return nil }
-        place = LetterPlace(
+        position = DeadLetterPosition(
             consumer: String(parts[0]), partition: Int(partition), key: String(parts[3]), offset: offset)
     }
 
-    var text: String { opaque("\(place.consumer)/\(place.partition)/\(place.offset)/\(place.key)") }
+    var text: String { opaque("\(position.consumer)/\(position.partition)/\(position.offset)/\(position.key)") }
 }
 
 /// URL-safe Base64 without padding.

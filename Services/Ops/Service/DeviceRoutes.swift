@@ -46,8 +46,8 @@ struct DeviceRoutes: Sendable {
         """)
 
     private func list(_ query: DeviceQuery) async throws -> DeviceList {
-        let rows = try await pool.run(
-            Call(
+        let rows = try await pool.execute(
+            Query(
                 Self.devices,
                 [
                     .text(query.after), .text("device:" + query.prefix), .text(query.fleet), .int(query.limit + 1),
@@ -66,7 +66,7 @@ struct DeviceRoutes: Sendable {
         // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.
         let places = Dictionary(
             list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
-        for row in try await pool.run(Call(Self.apps, [.texts(places.keys.sorted())])) {
+        for row in try await pool.execute(Query(Self.apps, [.texts(places.keys.sorted())])) {
             var app = KnownDevice.App()
             app.app = try row.text(1)
             app.state = try row.text(2)
@@ -86,7 +86,7 @@ private struct DeviceQuery {
     private(set) var limit = 100
 
     init(_ request: Request) throws(Problem) {
-        var faults: [Fault] = []
+        var faults: [FieldError] = []
         for (key, value) in request.uri.queryParameters {
             let (name, text) = (String(key), String(value))
             switch name {
@@ -94,12 +94,12 @@ private struct DeviceQuery {
                 if let limit = Int(text), (1...1000).contains(limit) {
                     self.limit = limit
                 } else {
-                    faults.append(Fault(pointer: "/limit", detail: "must be from 1 to 1000"))
+                    faults.append(FieldError(pointer: "/limit", detail: "must be from 1 to 1000"))
                 }
             case "prefix", "fleet", "cursor":
                 guard isIdentifier(text) else {
                     let detail = "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"
-                    faults.append(Fault(pointer: "/\(name)", detail: detail))
+                    faults.append(FieldError(pointer: "/\(name)", detail: detail))
                     continue
                 }
                 switch name {
@@ -109,7 +109,7 @@ private struct DeviceQuery {
                 }
             default:
                 let detail = "is not a parameter of this route; the parameters are prefix, fleet, limit, cursor"
-                faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+                faults.append(FieldError(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
             }
         }
         guard faults.isEmpty else {

@@ -11,7 +11,7 @@ struct EventFeed: AsyncSequence, Sendable {
 
     let tail: LogTail
     let filter: EventFilter
-    let start: LogVector
+    let start: PositionVector
 
     func makeAsyncIterator() -> Iterator {
         let filter = filter
@@ -22,18 +22,18 @@ struct EventFeed: AsyncSequence, Sendable {
             } else {
                 tail.events(in: start, isMarked: true, where: filter.wants)
             }
-        return Iterator(stream: stream.makeAsyncIterator(), filter: filter, place: start)
+        return Iterator(stream: stream.makeAsyncIterator(), filter: filter, position: start)
     }
 
     struct Iterator: AsyncIteratorProtocol {
         var stream: LogStream.Iterator
         let filter: EventFilter
-        var place: LogVector
+        var position: PositionVector
         /// The position that was sent last.
-        var told: LogVector?
+        var told: PositionVector?
         var isCut = false
 
-        private var id: String { ResumePoint(place.mapValues(Int64.init)).description }
+        private var id: String { EncodedPosition(position.mapValues(Int64.init)).description }
 
         mutating func next() async throws -> ServerSentEvent? {
             guard !isCut else { return nil }
@@ -41,13 +41,13 @@ struct EventFeed: AsyncSequence, Sendable {
                 while let step = try await stream.step() {
                     switch step {
                     case .event(let event):
-                        place[event.partition] = event.offset
+                        position[event.partition] = event.offset
                         guard filter.wants(event) else { continue }
-                        told = place
+                        told = position
                         return ServerSentEvent(id: id, data: String(decoding: event.cloudEvent, as: UTF8.self))
                     case .mark(let mark):
                         guard mark != told else { continue }
-                        (place, told) = (mark, mark)
+                        (position, told) = (mark, mark)
                         return ServerSentEvent(id: id)
                     }
                 }

@@ -40,19 +40,19 @@ enum EventForm: String, CaseIterable {
             if let form, quality > best?.quality ?? 0 { best = (form, quality) }
         }
         guard let best else {
-            throw .notAcceptable.because(
-                "the supported types are " + EventForm.allCases.map(\.rawValue).joined(separator: ", "))
+            throw .notAcceptable.with(
+                detail: "the supported types are " + EventForm.allCases.map(\.rawValue).joined(separator: ", "))
         }
         self = best.form
     }
 
     /// Returns the response. Its `Link` header has the next page (RFC 8288): some bodies cannot contain a cursor.
     func response(_ page: EventPage, _ query: EventQuery, _ request: Request) -> Response {
-        let next = page.isComplete ? nil : PlaceCursor(place: page.next, order: query.order).text
+        let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
         var headers: HTTPFields = [.contentType: self == .csv ? "text/csv; charset=utf-8; header=present" : rawValue]
         if let next { headers[.link] = "<\(address(of: request, next))>; rel=\"next\"" }
         // With the oldest first, a stream can resume at this position.
-        if query.order == .oldest { headers[.position] = ResumePoint(page.next.mapValues(Int64.init)).description }
+        if query.order == .oldest { headers[.position] = EncodedPosition(page.next.mapValues(Int64.init)).description }
         return Response(
             status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body(page.events, next))))
     }

@@ -16,8 +16,8 @@ struct EventQuery {
     private(set) var filter = EventFilter()
     private(set) var order = EventOrder.newest
     private(set) var limit = 100
-    private(set) var cursor: LogVector?
-    private var faults: [Fault] = []
+    private(set) var cursor: PositionVector?
+    private var faults: [FieldError] = []
 
     /// - Parameters:
     ///   - names: the parameters of the route.
@@ -41,7 +41,7 @@ struct EventQuery {
         if let device { filter.key = .device(device) }
         if let since = filter.since, let until = filter.until, since >= until { refuse("until", "must be after since") }
         if let cursorText {
-            cursor = PlaceCursor(cursorText, order)?.place
+            cursor = PositionCursor(cursorText, order)?.position
             if cursor == nil { refuse("cursor", "must be the next of a page in the same order") }
         }
         guard faults.isEmpty else {
@@ -68,7 +68,7 @@ struct EventQuery {
 
     private mutating func refuse(_ name: String, _ detail: String) {
         // The response must not echo arbitrary text of the request.
-        faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+        faults.append(FieldError(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
     }
 
     private mutating func read(_ name: String, _ text: String) {

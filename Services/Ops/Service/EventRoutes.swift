@@ -20,7 +20,7 @@ struct EventRoutes: Sendable {
             .get, "/v1/events",
             "Lists events of all services",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.filters + EventQuery.paging),
-            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog, .notFound, .notAcceptable] + Problem.ofLog,
+            problems: [.invalidQuery, .beyondRetention, .positionBeyondLog, .notFound, .notAcceptable] + Problem.ofLog,
             unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
@@ -32,16 +32,16 @@ struct EventRoutes: Sendable {
             .get, "/v1/events/stream",
             "Streams new events as server-sent events, after Last-Event-ID if present",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.filters) + [.lastEventID],
-            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
+            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .positionBeyondLog] + Problem.ofLog,
             unknownQuery: .refusedByHandler
         ) { request, context in
             let query = try EventQuery(request, EventQuery.filters)
-            let place = try request.resumePoint()?.place
-            let start: LogVector
-            do { start = try await asking { try await queries.start(of: query.filter, after: place) } } catch let
+            let position = try request.encodedPosition()?.position
+            let start: PositionVector
+            do { start = try await asking { try await queries.start(of: query.filter, after: position) } } catch let
                 problem as Problem where problem.code == Problem.invalidQuery.code
             {
-                throw Problem.invalidHeader.because("Last-Event-ID is not a position of this log")
+                throw Problem.invalidHeader.with(detail: "Last-Event-ID is not a position of this log")
             }
             let feed = EventFeed(tail: tail, filter: query.filter, start: start)
             return Response(events: feed, on: context, metrics: metrics)
@@ -64,13 +64,13 @@ struct EventRoutes: Sendable {
         table.add(
             .get, "/v1/devices/{device}/timeline", "Lists the events of a device, with the summary of each event type",
             access: .scope(.read), parameters: EventQuery.described(EventQuery.ofDevice),
-            problems: [.invalidQuery, .beyondRetention, .placeBeyondLog] + Problem.ofLog,
+            problems: [.invalidQuery, .beyondRetention, .positionBeyondLog] + Problem.ofLog,
             unknownQuery: .refusedByHandler
         ) { request, context in
             let device = try context.parameters.identifier("device")
             let query = try EventQuery(request, EventQuery.ofDevice, device: device)
             let page = try await page(query)
-            let next = page.isComplete ? nil : PlaceCursor(place: page.next, order: query.order).text
+            let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
             return Response(json: Listing(page.events.map { TimelineEntry($0).jsonBytes }, next: next).bytes)
         }
     }
@@ -82,7 +82,7 @@ struct EventRoutes: Sendable {
             // A client with a cursor has read a page before, so the device exists.
             guard page.events.isEmpty, query.cursor == nil, let key = query.filter.key else { return page }
             guard try await queries.knows(key) else {
-                throw Problem.notFound.because("the log has no event of device \(key.device ?? key.description)")
+                throw Problem.notFound.with(detail: "the log has no event of device \(key.device ?? key.description)")
             }
             return page
         }
@@ -93,10 +93,10 @@ struct EventRoutes: Sendable {
         let id = try context.parameters.identifier("id")
         let found = try await asking { () -> Event? in
             if let id = UUID(uuidString: id) { return try await queries.event(id: id) }
-            guard let place = ResumePoint(id)?.place.first else { return nil }
-            return try await queries.event(partition: place.key, offset: place.value)
+            guard let position = EncodedPosition(id)?.position.first else { return nil }
+            return try await queries.event(partition: position.key, offset: position.value)
         }
-        guard let found else { throw Problem.notFound.because("the log has no event with this id or position") }
+        guard let found else { throw Problem.notFound.with(detail: "the log has no event with this id or position") }
         return found
     }
 }

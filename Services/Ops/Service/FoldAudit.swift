@@ -22,8 +22,9 @@ struct FoldAudit<M: Machine>: Sendable {
     func check(partition: Int, count: Int) async throws -> FoldCheck {
         var check = FoldCheck()
         check.service = M.name
-        let travel = TimeTravel<M> { try await pool.run($0) }
-        let rows = try await pool.run(Call(digests, [.text(M.name), .int4(Int32(partition)), .int4(Int32(count))]))
+        let travel = TimeTravel<M> { try await pool.execute($0) }
+        let rows = try await pool.execute(
+            Query(digests, [.text(M.name), .int4(Int32(partition)), .int4(Int32(count))]))
         for row in rows {
             // A state of another version has another digest. The service will upgrade it.
             guard try row.int(2) == M.version else { continue }

@@ -23,7 +23,7 @@ struct KnownMachine: Sendable {
     init<M: Machine>(_ type: M.Type) {
         name = M.name
         past = { key, partition, moment, pool in
-            let travel = TimeTravel<M> { try await pool.run($0) }
+            let travel = TimeTravel<M> { try await pool.execute($0) }
             guard let (aggregate, offset) = try await travel.aggregate(key, partition: partition, at: moment) else {
                 return nil
             }

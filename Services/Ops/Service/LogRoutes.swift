@@ -31,14 +31,14 @@ struct LogRoutes: Sendable {
             ],
             problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
-            let query = try LetterQuery(request)
+            let query = try DeadLetterQuery(request)
             let letters = try await asking {
-                try await queries.deadLetters(of: query.service, after: query.place, limit: query.limit + 1)
+                try await queries.deadLetters(of: query.service, after: query.position, limit: query.limit + 1)
             }
             if letters.isEmpty, let service = query.service { try await requireConsumer(service) }
             let told = letters.prefix(query.limit)
-            let next = letters.count > query.limit ? told.last.map { LetterCursor($0.place).text } : nil
-            return Response(json: Listing(told.map { LetterDocument($0).jsonBytes }, next: next).bytes)
+            let next = letters.count > query.limit ? told.last.map { DeadLetterCursor($0.position).text } : nil
+            return Response(json: Listing(told.map { DeadLetterDocument($0).jsonBytes }, next: next).bytes)
         }
         table.add(
             .get, "/v1/log/check",
@@ -63,7 +63,8 @@ struct LogRoutes: Sendable {
         let all = KnownNames.services + names.filter { !KnownNames.services.contains($0) }
         guard !all.contains(name) else { return }
         throw Problem.query([
-            Fault(pointer: "/service", detail: "is not a consumer; the consumers are \(all.joined(separator: ", "))")
+            FieldError(
+                pointer: "/service", detail: "is not a consumer; the consumers are \(all.joined(separator: ", "))")
         ])
     }
 
@@ -80,32 +81,34 @@ struct LogRoutes: Sendable {
 }
 
 /// The query of `/v1/dead-letters`.
-private struct LetterQuery {
+private struct DeadLetterQuery {
     private(set) var service: String?
     /// The page begins after this position.
-    private(set) var place: LetterPlace?
+    private(set) var position: DeadLetterPosition?
     private(set) var limit = 100
 
     init(_ request: Request) throws(Problem) {
-        var faults: [Fault] = []
+        var faults: [FieldError] = []
         for (key, value) in request.uri.queryParameters {
             let (name, text) = (String(key), String(value))
             switch name {
             case "service" where isIdentifier(text): service = text
             case "service":
                 faults.append(
-                    Fault(pointer: "/service", detail: "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"))
+                    FieldError(pointer: "/service", detail: "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"))
             case "limit":
                 limit = Int(text) ?? 0
                 if !(1...1000).contains(limit) {
-                    faults.append(Fault(pointer: "/limit", detail: "must be from 1 to 1000"))
+                    faults.append(FieldError(pointer: "/limit", detail: "must be from 1 to 1000"))
                 }
             case "cursor":
-                place = LetterCursor(text)?.place
-                if place == nil { faults.append(Fault(pointer: "/cursor", detail: "must be the next of a page")) }
+                position = DeadLetterCursor(text)?.position
+                if position == nil {
+                    faults.append(FieldError(pointer: "/cursor", detail: "must be the next of a page"))
+                }
             default:
                 let detail = "is not a parameter of this route; the parameters are service, limit, cursor"
-                faults.append(Fault(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
+                faults.append(FieldError(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
             }
         }
         guard faults.isEmpty else {
@@ -132,19 +135,19 @@ struct ConsumerDocument: Record {
     /// The real time at which the oldest unread event was appended.
     var waitingSince: Nullable<Instant> = nil
 
-    init(_ name: String, _ places: [ConsumerPlace]) {
+    init(_ name: String, _ places: [ConsumerPosition]) {
         self.name = name
         lag = places.reduce(0) { $0 + $1.lag }
         partitions = places.map { known in
-            var place = Place()
-            place.attempts = known.attempts
-            place.head = known.head
-            place.lag = known.lag
-            place.offset = known.offset
-            place.owner = known.owner?.uuidString.lowercased()
-            place.partition = known.partition
-            place.waitingSince = known.waitingSince.map { Instant(milliseconds: $0) }
-            return place
+            var position = Place()
+            position.attempts = known.attempts
+            position.head = known.head
+            position.lag = known.lag
+            position.offset = known.offset
+            position.owner = known.owner?.uuidString.lowercased()
+            position.partition = known.partition
+            position.waitingSince = known.waitingSince.map { Instant(milliseconds: $0) }
+            return position
         }
         waitingSince = partitions.compactMap(\.waitingSince).min()
     }
@@ -193,7 +196,7 @@ struct LogCheck: Record {
 }
 
 /// A dead letter.
-struct LetterDocument: Record {
+struct DeadLetterDocument: Record {
     var due: Nullable<Instant> = nil
     var key = ""
     /// `partition:offset`; nil for a deadline.
@@ -202,7 +205,7 @@ struct LetterDocument: Record {
     var service = ""
     var setAsideAt = Instant.epoch
 
-    init(_ letter: LetterAside) {
+    init(_ letter: DeadLetterSummary) {
         due = letter.due
         key = letter.key.description
         position = letter.offset.map { "\(letter.partition):\($0)" }

@@ -40,7 +40,7 @@ public enum Ops {
     ///
     /// - Throws: an error with a remedy, on one line, if they differ.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        try await PlainService.check(name, configuration, migrators: [try OpsSchema.migrator()], logger: logger)
+        try await ReadOnlyService.check(name, configuration, migrators: [try OpsSchema.migrator()], logger: logger)
     }
 
     /// Serves requests until a signal ends the process.
@@ -51,11 +51,11 @@ public enum Ops {
         try await HTTPClient.withHTTPClient(configuration: calling) { client in
             let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
             let migrators = [try OpsSchema.migrator()]
-            try await PlainService.serve(name, configuration, migrators: migrators, logger: logger) { parts, table in
+            try await ReadOnlyService.serve(name, configuration, migrators: migrators, logger: logger) { parts, table in
                 addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
                 return [
                     try upkeep(parts),
-                    Counting(pool: parts.pool, news: parts.news, metrics: parts.metrics, logger: parts.logger),
+                    Counting(pool: parts.pool, updates: parts.updates, metrics: parts.metrics, logger: parts.logger),
                     LagGauge(
                         queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions),
                         metrics: parts.metrics),
@@ -73,7 +73,7 @@ public enum Ops {
         to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes
     ) {
         let queries = LogQueries(
-            pool: pool, partitions: tail.partitions, outline: StretchOutline(pool: pool))
+            pool: pool, partitions: tail.partitions, skipIndex: BlockSkipIndex(pool: pool))
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, pool: pool).add(to: &table)
         LogRoutes(queries: queries, pool: pool).add(to: &table)
@@ -85,14 +85,14 @@ public enum Ops {
     }
 
     /// Returns the full upkeep of the log with the owner's rights, else the part that the role of the service may do.
-    private static func upkeep(_ parts: PlainParts) throws -> any Service {
+    private static func upkeep(_ parts: ReadOnlyParts) throws -> any Service {
         guard let url = parts.configuration.migrationDatabaseURL else {
             let maintenance = LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
             parts.readiness.add(.upkeep(maintenance))
             return maintenance
         }
         // The time to drop a day grows with its size, so this connection has no timeout.
-        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", flightTimeout: nil)
+        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", pipelineTimeout: nil)
         let pool = ConnectionPool(options, size: 1, logger: parts.logger)
         let days = parts.configuration.number("RETENTION_DAYS") ?? 30
         let maintenance = LogMaintenance(pool: pool, retentionDays: days, logger: parts.logger)

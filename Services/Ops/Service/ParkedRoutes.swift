@@ -101,7 +101,8 @@ struct ParkedRoutes: Sendable {
         let key = try context.parameters.identifier("key")
         guard let address = addresses[service] else {
             let names = KnownMachine.all.map(\.name).joined(separator: ", ")
-            throw Problem.notFound.because("\(service) is not a service with dead letters; the services are \(names)")
+            throw Problem.notFound.with(
+                detail: "\(service) is not a service with dead letters; the services are \(names)")
         }
         var handed = HTTPClientRequest(url: address + "/v1/parked/\(key)/\(order)")
         handed.method = .POST
@@ -121,11 +122,12 @@ struct ParkedRoutes: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch let error as HTTPClientError where error == .deadlineExceeded {
-            throw Problem.orderUnderWay.because(
-                "\(service) did not finish within \(patience.components.seconds) s and may still finish; repeat the "
+            throw Problem.orderUnderWay.with(
+                detail:
+                    "\(service) did not finish within \(patience.components.seconds) s and may still finish; repeat the "
                     + "request with its Idempotency-Key")
         } catch {
-            throw Problem.serviceUnreachable.because("\(service) at \(address) did not answer")
+            throw Problem.serviceUnreachable.with(detail: "\(service) at \(address) did not answer")
         }
     }
 }

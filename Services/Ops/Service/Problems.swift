@@ -8,7 +8,7 @@ import ServiceKit
 
 extension Problem {
     /// Returns `invalid_query` with all invalid parameters.
-    static func query(_ faults: [Fault]) -> Problem { .invalidQuery.because(faults) }
+    static func query(_ faults: [FieldError]) -> Problem { .invalidQuery.with(fieldErrors: faults) }
 
     static let notAcceptable = Problem(
         .notAcceptable, "not_acceptable", "Media type is not available")
@@ -30,37 +30,39 @@ extension Problem {
 func asking<T>(_ body: () async throws -> T) async throws -> T {
     do { return try await body() } catch let error as LogQueryError {
         switch error {
-        case .beyondRetention: throw Problem.beyondRetention.because(error.description)
-        case .beyondLog(let place, let head): throw Problem.beyondLog(place, head: head)
+        case .beyondRetention: throw Problem.beyondRetention.with(detail: error.description)
+        case .beyondLog(let position, let head): throw Problem.beyondLog(position, head: head)
         case .foreignPlace:
-            throw Problem.invalidQuery.because(
-                error.description, faults: [Fault(pointer: "/cursor", detail: "is not a cursor of this feed")])
+            throw Problem.invalidQuery.with(
+                detail: error.description,
+                faults: [FieldError(pointer: "/cursor", detail: "is not a cursor of this feed")])
         }
     } catch let error as BeyondRetention {
-        throw Problem.beyondRetention.because(
-            error.description, faults: [Fault(pointer: "/at", detail: "must not be before \(error.earliest)")])
+        throw Problem.beyondRetention.with(
+            detail: error.description,
+            faults: [FieldError(pointer: "/at", detail: "must not be before \(error.earliest)")])
     } catch let error as RuntimeError {
         switch error {
-        case .newerState: throw Problem.newerProgramNeeded.because(error.description)
+        case .newerState: throw Problem.newerProgramNeeded.with(detail: error.description)
         case .malformedState:
-            throw Problem.beyondRetention.because(
-                "only an older version of the service can read the remaining events")
+            throw Problem.beyondRetention.with(
+                detail: "only an older version of the service can read the remaining events")
         default: throw error
         }
     } catch let error as ContractError {
         // During a rolling deploy, another replica may know the event version. No replica can read a malformed event.
         if case .malformed = error { throw error }
-        throw Problem.newerProgramNeeded.because(error.description)
+        throw Problem.newerProgramNeeded.with(detail: error.description)
     } catch let error as ClockError {
         switch error {
-        case .notVirtual: throw Problem.clockNotVirtual.because(error.description)
+        case .notVirtual: throw Problem.clockNotVirtual.with(detail: error.description)
         case .beyondCalendar:
-            throw Problem.invalidDocument.because([Fault(pointer: "/seconds", detail: "\(error)")])
+            throw Problem.invalidDocument.with(fieldErrors: [FieldError(pointer: "/seconds", detail: "\(error)")])
         case .advanceUnderWay: throw Problem.advanceUnderWay
         case .notSettled(let moment, let laggards):
-            throw Problem.notSettled.because(
-                "at \(moment): \(error)",
-                faults: laggards.map { Fault(pointer: "/\($0.consumer)", detail: $0.description) })
+            throw Problem.notSettled.with(
+                detail: "at \(moment): \(error)",
+                faults: laggards.map { FieldError(pointer: "/\($0.consumer)", detail: $0.description) })
         }
     } catch let error as PostgresError where error.isServerFault {
         // The pool keeps the error for `/readyz`, and logs PostgreSQL's own message.

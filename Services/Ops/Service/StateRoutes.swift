@@ -31,7 +31,7 @@ struct StateRoutes: Sendable {
             let query = try StateQuery(request, partition)
             let found = try await asking { try await query.machine.past(key, partition, query.moment, pool) }
             guard let found else {
-                throw Problem.notFound.because("\(query.machine.name) did not know this device then")
+                throw Problem.notFound.with(detail: "\(query.machine.name) did not know this device then")
             }
             return Response(found)
         }
@@ -44,7 +44,7 @@ private struct StateQuery {
     let moment: PastMoment
 
     init(_ request: Request, _ partition: Int) throws(Problem) {
-        var faults: [Fault] = []
+        var faults: [FieldError] = []
         var machine: KnownMachine?
         var moment = PastMoment.offset(.max)
         for (key, value) in request.uri.queryParameters {
@@ -53,23 +53,25 @@ private struct StateQuery {
             case "at":
                 if let time = Instant(String(value)) {
                     moment = .time(time)
-                } else if let place = ResumePoint(String(value))?.place, place.count == 1, let offset = place[partition]
+                } else if let position = EncodedPosition(String(value))?.position, position.count == 1,
+                    let offset = position[partition]
                 {
                     moment = .offset(offset)
                 } else {
                     let detail =
                         "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
-                    faults.append(Fault(pointer: "/at", detail: detail))
+                    faults.append(FieldError(pointer: "/at", detail: detail))
                 }
             default:
                 let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
                 faults.append(
-                    Fault(pointer: pointer, detail: "is not a parameter of this route; the parameters are service, at"))
+                    FieldError(
+                        pointer: pointer, detail: "is not a parameter of this route; the parameters are service, at"))
             }
         }
         if machine == nil {
             let names = KnownMachine.all.map(\.name).joined(separator: ", ")
-            faults.append(Fault(pointer: "/service", detail: "must be one of \(names)"))
+            faults.append(FieldError(pointer: "/service", detail: "must be one of \(names)"))
         }
         guard let machine, faults.isEmpty else {
             throw .query(faults)

@@ -54,15 +54,15 @@ struct StatsRoutes: Sendable {
         """)
 
     private func stats(_ query: StatsQuery) async throws -> Stats {
-        let now = Instant(milliseconds: Int64(try await pool.run(Call(Self.now, rowsExpected: 1))[0].int(0)))
+        let now = Instant(milliseconds: Int64(try await pool.execute(Query(Self.now, rowsExpected: 1))[0].int(0)))
         let window = try query.window(at: now)
-        let answers = try await pool.run([
-            Call(
+        let answers = try await pool.execute([
+            Query(
                 Self.counts,
                 [
                     .int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval),
                 ]),
-            Call(Self.totals), Call(Self.devicesOff, rowsExpected: 1), Call(Self.lag, rowsExpected: 1),
+            Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.lag, rowsExpected: 1),
         ])
         var stats = Stats(window)
         for row in answers[0] {
@@ -103,7 +103,7 @@ struct StatsQuery {
     private var until: Instant?
 
     init(_ request: Request) throws(Problem) {
-        var faults: [Fault] = []
+        var faults: [FieldError] = []
         for (key, value) in request.uri.queryParameters {
             let text = String(value)
             switch key {
@@ -112,18 +112,18 @@ struct StatsQuery {
                     self.interval = interval
                 } else {
                     faults.append(
-                        Fault(pointer: "/interval", detail: "must be a multiple of 60 seconds, from 60 to 86400"))
+                        FieldError(pointer: "/interval", detail: "must be a multiple of 60 seconds, from 60 to 86400"))
                 }
             case "since", "until":
                 if let instant = Instant(text) {
                     if key == "since" { since = instant } else { until = instant }
                 } else {
-                    faults.append(Fault(pointer: "/\(key)", detail: "must be a date and time by RFC 3339"))
+                    faults.append(FieldError(pointer: "/\(key)", detail: "must be a date and time by RFC 3339"))
                 }
             default:
                 let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
                 faults.append(
-                    Fault(
+                    FieldError(
                         pointer: pointer,
                         detail: "is not a parameter of this route; the parameters are interval, since, until"))
             }
@@ -148,7 +148,7 @@ struct StatsQuery {
                 window.points > 0
                 ? "gives \(window.points) points of \(interval) s after since; the maximum is \(StatsWindow.mostPoints)"
                 : "must be after since"
-            throw .query([Fault(pointer: "/until", detail: detail)])
+            throw .query([FieldError(pointer: "/until", detail: detail)])
         }
         return window
     }

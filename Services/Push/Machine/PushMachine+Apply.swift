@@ -45,25 +45,25 @@ extension PushMachine {
         case .notificationReceived(let event): apply(event, at: time)
         case .notificationDelivered(let event):
             change(event.notification) {
-                $0.place = .inFlight
+                $0.stage = .inFlight
                 $0.due = nil
                 $0.fromStorage = event.fromStorage
                 $0.deliveredAt = time
             }
         case .notificationStored(let event):
             change(event.notification) {
-                $0.place = .stored
+                $0.stage = .stored
                 $0.due = event.due
                 $0.waitsForPower = event.status == .storedPower
             }
         case .notificationHeld(let event):
             change(event.notification) {
-                $0.place = .held
+                $0.stage = .held
                 $0.due = event.until
             }
         case .notificationReleased(let event):
             // An acknowledged notification is not sent again: its release only requests a wake.
-            change(event.notification) { if $0.onDevice { $0.place = .acknowledged } }
+            change(event.notification) { if $0.onDevice { $0.stage = .acknowledged } }
         case .notificationReplaced(let event):
             messages.removeValue(forKey: event.notification)
             shown.removeAll { $0.id == event.notification }
@@ -72,8 +72,8 @@ extension PushMachine {
         case .notificationAcknowledged(let event):
             change(event.notification) {
                 $0.onDevice = true
-                guard $0.place != .held else { return }
-                $0.place = .acknowledged
+                guard $0.stage != .held else { return }
+                $0.stage = .acknowledged
                 // An ordinary notification has requested its wake. A silent one may request another after a refusal,
                 // which needs the payload.
                 if !$0.silent { $0.dropPayload() }
@@ -86,7 +86,7 @@ extension PushMachine {
                 message.wake = .granted
                 // A granted wake delivers a silent notification to its app.
                 guard message.silent else { return }
-                message.place = .acknowledged
+                message.stage = .acknowledged
                 message.onDevice = true
                 message.dropPayload()
             }
@@ -107,7 +107,7 @@ extension PushMachine {
 
     /// Removes an acknowledged notification without a wake, and shows it if it has an alert.
     private mutating func settle(_ notification: String) {
-        guard let message = messages[notification], message.place == .acknowledged, message.wake == .none else {
+        guard let message = messages[notification], message.stage == .acknowledged, message.wake == .none else {
             return
         }
         messages.removeValue(forKey: notification)

@@ -109,7 +109,7 @@ public struct PushMachine: Machine {
     public var nextDeadline: Instant? {
         var next = connection?.until
         for message in messages.values {
-            guard message.place == .stored || message.place == .held else { continue }
+            guard message.stage == .stored || message.stage == .held else { continue }
             next = earlier(next, message.expiresAt)
             if isOnline, let due = message.due { next = earlier(next, due) }
         }
@@ -122,8 +122,8 @@ public struct PushMachine: Machine {
         _ input: Input<PushCommand>, _ decision: inout Decision<PushMachine>
     ) throws(PushRefusal) {
         switch input {
-        case .command(let command): try decision.obey(command)
-        case .event(let event): try decision.follow(event)
+        case .command(let command): try decision.handle(command)
+        case .event(let event): try decision.handle(event)
         case .deadline: decision.keepTime()
         }
     }
@@ -142,7 +142,7 @@ public struct PushConnection: Record, Equatable {
 }
 
 extension Decision<PushMachine> {
-    fileprivate mutating func obey(_ command: PushCommand) throws(PushRefusal) {
+    fileprivate mutating func handle(_ command: PushCommand) throws(PushRefusal) {
         if case .receive(let push) = command { return try receive(push) }
         guard state.isKnown else { throw .deviceNotRegistered }
         switch command {
@@ -170,7 +170,7 @@ extension Decision<PushMachine> {
         }
         expire()
         guard state.isOnline else { return }
-        if state.messages.values.contains(where: { $0.place == .stored && $0.due.map { $0 <= now } ?? false }) {
+        if state.messages.values.contains(where: { $0.stage == .stored && $0.due.map { $0 <= now } ?? false }) {
             flushStore()
         }
         releaseWithinBudget()

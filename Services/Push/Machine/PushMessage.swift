@@ -5,7 +5,7 @@ public import Timeline
 /// An unsettled notification: in flight, waiting, or with a wake in progress. Members are those of ``IncomingPush``.
 public struct PushMessage: Record, Equatable {
     /// The state of an unsettled notification.
-    public enum Place: String, Word {
+    public enum Stage: String, WireEnum {
         /// Just received, only within a decision.
         case received
         /// Sent, but not acknowledged.
@@ -19,7 +19,7 @@ public struct PushMessage: Record, Equatable {
     }
 
     /// The progress of the wake of its app.
-    public enum Wake: String, Word { case none, requested, granted }
+    public enum Wake: String, WireEnum { case none, requested, granted }
 
     public var app = ""
     public var apnsID = ""
@@ -45,7 +45,7 @@ public struct PushMessage: Record, Equatable {
     public var onDevice = false
     public var payload = JSON.null
     /// Its state.
-    public var place = Place.received
+    public var stage = Stage.received
     public var priority = 10
     public var pushType = PushType.alert
     /// Whether the payload has content-available without alert, sound or badge.

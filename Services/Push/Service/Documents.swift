@@ -15,22 +15,22 @@ struct ProviderKeyDocument: Record, Equatable {
     var topics: Defaulted<[String]> = []
 
     enum Constraints {
-        static let keyID: Rule<String> = .providerIdentifier
-        static let publicKey: Rule<String> = .publicKey
-        static let teamID: Rule<String> = .providerIdentifier
-        static let topics: Rule<[String]> = .count(0...100)
+        static let keyID: Constraint<String> = .providerIdentifier
+        static let publicKey: Constraint<String> = .publicKey
+        static let teamID: Constraint<String> = .providerIdentifier
+        static let topics: Constraint<[String]> = .count(0...100)
     }
 }
 
-extension Rule where T == String {
-    fileprivate static var providerIdentifier: Rule<String> {
-        Rule("must be ten characters of A-Z 0-9", keywords: [("pattern", "^[A-Z0-9]{10}$")]) {
+extension Constraint where T == String {
+    fileprivate static var providerIdentifier: Constraint<String> {
+        Constraint("must be ten characters of A-Z 0-9", keywords: [("pattern", "^[A-Z0-9]{10}$")]) {
             isProviderIdentifier($0)
         }
     }
 
-    fileprivate static var publicKey: Rule<String> {
-        Rule("must be a public key for ES256 (P-256) in PEM") {
+    fileprivate static var publicKey: Constraint<String> {
+        Constraint("must be a public key for ES256 (P-256) in PEM") {
             (try? P256.Signing.PublicKey(pemRepresentation: $0)) != nil
         }
     }
@@ -51,13 +51,13 @@ struct RegistrationDocument: Record {
     var environment: Defaulted<PushEnvironment> = PushEnvironment.sandbox
 
     enum Constraints {
-        static let channels: Rule<[String]> = .channels
+        static let channels: Constraint<[String]> = .channels
     }
 }
 
-extension Rule where T == [String] {
-    fileprivate static var channels: Rule<[String]> {
-        Rule(
+extension Constraint where T == [String] {
+    fileprivate static var channels: Constraint<[String]> {
+        Constraint(
             "must be at most \(RegistrationDocument.channelLimit) channel ids, each 16 bytes in Base64",
             keywords: [("maxItems", .int(RegistrationDocument.channelLimit))]
         ) { $0.count <= RegistrationDocument.channelLimit && $0.allSatisfy { ChannelID($0)?.isComplete ?? false } }

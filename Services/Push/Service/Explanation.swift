@@ -87,10 +87,10 @@ struct Explanation: Record {
         of push: IncomingPush, _ aggregate: Aggregate<PushMachine>, _ now: Instant, _ policy: PushPolicy
     ) -> Outcome? {
         var copy = aggregate
-        var moments = MomentLedger(ceiling: nil)
-        guard (try? copy.fireDeadlines(until: now, policy: policy, moments: &moments)) != nil,
+        var slots = SlotAllocator(ceiling: nil)
+        guard (try? copy.fireDeadlines(until: now, policy: policy, slots: &slots)) != nil,
             let events = try? copy.decide(
-                .command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy, moments: &moments
+                .command(.receive(push)), Origin(id: UUID.random()), at: now, policy: policy, slots: &slots
             ).own,
             let found = events.compactMap(\.status).first(where: {
                 $0.notification == push.notification && $0.status != .received

@@ -35,8 +35,8 @@ struct PushTables: Sendable {
     /// Returns the devices whose locator begins with these bytes, usually one.
     func devices(in partition: Int, locator prefix: [UInt8]) async throws(PostgresError) -> [AggregateKey] {
         let rest = 14 - prefix.count
-        let rows = try await pool.run(
-            Call(
+        let rows = try await pool.execute(
+            Query(
                 Self.located,
                 [
                     .int4(Int32(partition)), .bytes(prefix + Array(repeating: 0, count: rest)),
@@ -72,13 +72,13 @@ struct PushTables: Sendable {
     private func partition(ofTeam team: String) -> Parameter { .int4(Int32(home(ofTeam: team))) }
 
     func allKeys() async throws(PostgresError) -> [ProviderKeyDocument] {
-        let rows = try await pool.run(Call(Self.allKeys))
+        let rows = try await pool.execute(Query(Self.allKeys))
         return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
     }
 
     func keys(ofTeams teams: [String]) async throws(PostgresError) -> [ProviderKeyDocument] {
         let places = Parameter.int4s(teams.map { Int32(home(ofTeam: $0)) })
-        let rows = try await pool.run(Call(Self.keysOfTeams, [places, .texts(teams)]))
+        let rows = try await pool.execute(Query(Self.keysOfTeams, [places, .texts(teams)]))
         return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
     }
 
@@ -86,24 +86,24 @@ struct PushTables: Sendable {
     /// - Throws: SQLSTATE 23505 if the key exists, 23514 or 23505 if the team has two keys for all topics;
     ///   `IdempotencyConflict`.
     func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
-        let call = Call(
+        let call = Query(
             Self.addKey,
             [
                 partition(ofTeam: key.teamID), .text(key.teamID), .text(key.environment.rawValue),
                 .text(key.keyID), .text(key.publicKey), .texts(key.topics),
             ])
         guard let request else {
-            _ = try await pool.run(call)
+            _ = try await pool.execute(call)
             return
         }
         // The answer is the key itself, so no answer is stored.
-        let book = RequestBook(service: PushMachine.name, partition: home(ofTeam: key.teamID))
+        let book = IdempotencyStore(service: PushMachine.name, partition: home(ofTeam: key.teamID))
         _ = try await book.once(request, answer: [], pool, [call])
     }
 
     /// - Returns: whether the key existed.
     func removeKey(_ id: String, team: String) async throws(PostgresError) -> Bool {
-        let rows = try await pool.run(Call(Self.removeKey, [partition(ofTeam: team), .text(team), .text(id)]))
+        let rows = try await pool.execute(Query(Self.removeKey, [partition(ofTeam: team), .text(team), .text(id)]))
         return rows.affected > 0
     }
 

@@ -15,7 +15,7 @@ extension PushRefusal: ProblemConvertible {
         case .unregistered, .expiredToken: status = .gone
         case .unreadableEvent: status = .internalServerError
         }
-        return Problem(status, code, title).because(description)
+        return Problem(status, code, title).with(detail: description)
     }
 
     private var title: String {

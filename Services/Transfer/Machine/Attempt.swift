@@ -9,7 +9,7 @@ public struct Attempt: Record, Equatable {
     /// The offset of its first byte.
     public var from = 0
     /// The transfer worker that carries it out; nil until a worker claims it.
-    public var mover: String?
+    public var worker: String?
 }
 
 /// The bytes of one attempt. Each attempt writes its own file, so a late worker cannot damage the bytes of another.

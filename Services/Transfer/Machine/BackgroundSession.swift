@@ -17,7 +17,7 @@ public struct AppView: Record, Equatable {
 /// A background session of an app.
 public struct BackgroundSession: Record, Equatable {
     /// The progress of a wake for this session.
-    public enum WakeState: String, Word { case none, requested, begun }
+    public enum WakeState: String, WireEnum { case none, requested, begun }
 
     /// The bundle identifier of the app.
     public var app = ""
@@ -40,7 +40,7 @@ public struct BackgroundSession: Record, Equatable {
     /// The tasks by identifier. Of the finished and reported tasks only the newest ``TransferMachine/keptTasks`` remain.
     public var tasks: [TransferTask] = []
     /// The finished tasks that are not yet reported to the app, in the order in which they finished.
-    public var untold: [Int] = []
+    public var undelivered: [Int] = []
     /// The `didFinishDownloadingTo` that is running. The next callback waits for it.
     public var finishing: FinishingDownload?
     /// The credentials that the app has given, at most one for each protection space.

@@ -55,7 +55,7 @@ public struct DeclinedSpace: Record, Equatable {
 }
 
 /// The fate of the file of a download.
-public enum FileFate: String, Word {
+public enum FileFate: String, WireEnum {
     /// The delegate is not yet notified.
     case kept
     /// The delegate is in `didFinishDownloadingTo`.

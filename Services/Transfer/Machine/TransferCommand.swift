@@ -14,15 +14,15 @@ public enum TransferCommand: Sendable, Equatable {
     /// Creates an upload task.
     case upload(app: String, session: String, TransferRequest, UploadSource)
     /// Resumes a suspended task.
-    case resume(TaskPlace)
+    case resume(TaskKey)
     /// Suspends a running task.
-    case suspend(TaskPlace)
+    case suspend(TaskKey)
     /// Cancels a task.
-    case cancel(TaskPlace)
+    case cancel(TaskKey)
     /// Cancels a task and keeps its bytes for a resumed download.
-    case cancelByProducingResumeData(TaskPlace)
+    case cancelByProducingResumeData(TaskKey)
     /// Makes the file of a download, now or when it has finished, a file of the app under a name.
-    case claim(TaskPlace, name: String)
+    case claim(TaskKey, name: String)
     /// Reports that `didFinishDownloadingTo` of a task, or of the current task if nil, has returned. A file that the app
     /// has not claimed is removed. Does nothing if that callback is not running.
     case returnFromCallback(app: String, session: String, task: Int?)
@@ -56,15 +56,15 @@ public enum TransferCommand: Sendable, Equatable {
 /// The identity of an attempt in a worker's reports. Reports count only for the latest attempt of a task and from the
 /// worker that claimed it.
 public struct AttemptClaim: Sendable, Equatable {
-    public var place: TaskPlace
+    public var taskKey: TaskKey
     public var epoch: Int
     /// The identifier of the transfer worker.
-    public var mover: String
+    public var worker: String
 
-    public init(_ place: TaskPlace, epoch: Int, mover: String) {
-        self.place = place
+    public init(_ taskKey: TaskKey, epoch: Int, worker: String) {
+        self.taskKey = taskKey
         self.epoch = epoch
-        self.mover = mover
+        self.worker = worker
     }
 }
 

@@ -49,17 +49,18 @@ extension TransferMachine {
                 guard let last = task.segments.indices.last else { return }
                 let length = task.segments[last].length.heldToBytes + event.bytesWritten.heldToBytes
                 task.segments[last].length = length.heldToBytes
-                task.noteProgress(at: time, untold: event.isTold || task.kind == .upload ? 0 : event.bytesWritten)
+                task.noteProgress(
+                    at: time, undelivered: event.isDelivered || task.kind == .upload ? 0 : event.bytesWritten)
             }
         case .bodySent(let event):
             change(event) { task in
                 task.bytesSent = event.totalBytesSent.heldToBytes
-                task.noteProgress(at: time, untold: event.isTold ? 0 : event.bytesSent)
+                task.noteProgress(at: time, undelivered: event.isDelivered ? 0 : event.bytesSent)
             }
         case .progressTold(let event):
             change(event) { task in
-                task.untoldBytes = 0
-                task.untoldResume = nil
+                task.undeliveredBytes = 0
+                task.undeliveredResume = nil
             }
         case .downloadFinished(let event): apply(event)
         case .downloadReturned(let event): apply(event)
@@ -112,7 +113,7 @@ extension TransferMachine {
         if event.poweredOn == true, !isPoweredOn {
             // Apps that could not be woken while the device was off may be woken now.
             for id in sessions.keys {
-                if sessions[id]?.untold.isEmpty == false { sessions[id]?.hasNews = true }
+                if sessions[id]?.undelivered.isEmpty == false { sessions[id]?.hasNews = true }
                 if sessions[id]?.tasks.contains(where: { $0.challenge != nil }) == true {
                     sessions[id]?.hasNewChallenge = true
                 }
@@ -167,13 +168,13 @@ extension TransferMachine {
             task.waitsUntil = nil
             task.retryAt = nil
             task.challenge = nil
-            task.untoldBytes = 0
-            task.untoldResume = nil
+            task.undeliveredBytes = 0
+            task.undeliveredResume = nil
         }
-        if let data = event.error?.resumeData, let app = event.app, let task = task(event.place) {
+        if let data = event.error?.resumeData, let app = event.app, let task = task(event.taskKey) {
             apps[app]?.keep(ResumableDownload(task), as: data)
         }
-        sessions[event.session]?.untold.append(event.task)
+        sessions[event.session]?.undelivered.append(event.task)
         sessions[event.session]?.hasNews = true
     }
 
@@ -196,7 +197,7 @@ extension TransferMachine {
 
     private mutating func apply(_ event: TransferEvent.AttemptStarted, at time: Instant) {
         change(event) { task in
-            task.attempt?.mover = event.mover
+            task.attempt?.worker = event.worker
             var record = AttemptRecord()
             record.startedAt = time
             record.from = task.attempt?.from ?? 0
@@ -216,14 +217,14 @@ extension TransferMachine {
             let rest = event.response.contentLength.map { $0.heldToBytes + event.from.heldToBytes }
             task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
             if let last = task.attempts.indices.last { task.attempts[last].from = event.from }
-            if event.from > 0, !event.isTold { task.untoldResume = event.from }
+            if event.from > 0, !event.isDelivered { task.undeliveredResume = event.from }
         }
     }
 
     private mutating func apply(_ event: TransferEvent.AttemptEnded) {
         change(event) { task in
             let broughtBytes = event.to > task.attempt?.from ?? 0
-            if task.attempt?.mover != nil, let last = task.attempts.indices.last {
+            if task.attempt?.worker != nil, let last = task.attempts.indices.last {
                 task.attempts[last].end = event.end
                 task.attempts[last].to = event.to
             }
@@ -239,10 +240,10 @@ extension TransferMachine {
 
     private mutating func apply(_ event: TransferEvent.EventsDelivered) {
         guard var session = sessions[event.session] else { return }
-        session.untold.removeAll { event.tasks.contains($0) }
+        session.undelivered.removeAll { event.tasks.contains($0) }
         session.hasNews = false
         if event.finishesEvents { session.hasFinishedEvents = true }
-        let told = session.tasks.filter { $0.state == .completed && !session.untold.contains($0.task) }.map(\.task)
+        let told = session.tasks.filter { $0.state == .completed && !session.undelivered.contains($0.task) }.map(\.task)
         let dropped = told.dropLast(Self.keptTasks)
         session.tasks.removeAll { dropped.contains($0.task) }
         sessions[event.session] = session
@@ -263,12 +264,12 @@ extension TransferMachine {
             task.claimedAs = event.claimedAs
         }
         sessions[event.session]?.finishing = nil
-        guard let app = event.app, let name = event.claimedAs, let task = task(event.place) else { return }
+        guard let app = event.app, let name = event.claimedAs, let task = task(event.taskKey) else { return }
         apps[app]?.files[name] = task.receivedFile
     }
 
     private mutating func apply(_ event: TransferEvent.ChallengeAnswered) {
-        guard let pending = task(event.place)?.challenge else { return }
+        guard let pending = task(event.taskKey)?.challenge else { return }
         change(event) { task in
             task.challenge = nil
             guard event.disposition != .useCredential else { return }

@@ -75,17 +75,17 @@ public struct TransferMachine: Machine {
     }
 
     /// Returns a task, or nil if the app has no such session or the session no such task.
-    public func task(_ place: TaskPlace) -> TransferTask? {
-        guard let session = sessions[place.session], session.app == place.app else { return nil }
-        return session[place.task]
+    public func task(_ taskKey: TaskKey) -> TransferTask? {
+        guard let session = sessions[taskKey.session], session.app == taskKey.app else { return nil }
+        return session[taskKey.task]
     }
 
     public static func decide(
         _ input: Input<TransferCommand>, _ decision: inout Decision<TransferMachine>
     ) throws(TransferRefusal) {
         switch input {
-        case .command(let command): try decision.obey(command)
-        case .event(let event): try decision.follow(event)
+        case .command(let command): try decision.handle(command)
+        case .event(let event): try decision.handle(event)
         case .deadline: decision.passTime()
         }
         decision.settle()
@@ -93,7 +93,7 @@ public struct TransferMachine: Machine {
 }
 
 extension Decision<TransferMachine> {
-    fileprivate mutating func obey(_ command: TransferCommand) throws(TransferRefusal) {
+    fileprivate mutating func handle(_ command: TransferCommand) throws(TransferRefusal) {
         guard state.isRegistered else { throw .deviceNotRegistered }
         switch command {
         case .openSession(let app, let session, let configuration):
@@ -106,11 +106,11 @@ extension Decision<TransferMachine> {
             try createResuming(app, session, resumeData, changes)
         case .upload(let app, let session, let request, let source):
             try create(.upload, app, session, request, source)
-        case .resume(let place): try resume(place)
-        case .suspend(let place): try suspend(place)
-        case .cancel(let place): try cancel(place, producesResumeData: false)
-        case .cancelByProducingResumeData(let place): try cancel(place, producesResumeData: true)
-        case .claim(let place, let name): try claim(place, as: name)
+        case .resume(let taskKey): try resume(taskKey)
+        case .suspend(let taskKey): try suspend(taskKey)
+        case .cancel(let taskKey): try cancel(taskKey, producesResumeData: false)
+        case .cancelByProducingResumeData(let taskKey): try cancel(taskKey, producesResumeData: true)
+        case .claim(let taskKey, let name): try claim(taskKey, as: name)
         case .returnFromCallback(let app, let session, let task): try returnFromCallback(app, session, task)
         case .storeFile(let app, let name, let file): try store(file, as: name, of: app)
         case .removeFile(let app, let name): try remove(name, of: app)

@@ -53,9 +53,9 @@ public struct TransferTask: Record, Equatable {
     /// The protection spaces for which the app gave no credential.
     public var declined: [DeclinedSpace] = []
     /// The bytes that are not yet reported to the delegate.
-    public var untoldBytes = 0
+    public var undeliveredBytes = 0
     /// The offset of a `didResumeAtOffset` that is not yet reported to the delegate.
-    public var untoldResume: Int?
+    public var undeliveredResume: Int?
     /// The fate of the downloaded file.
     public var fate = FileFate.kept
     /// The name under which the app claimed the downloaded file, also in advance.
@@ -96,9 +96,9 @@ extension TransferTask {
         bytesExpected = nil
     }
 
-    mutating func noteProgress(at time: Instant, untold bytes: Int) {
+    mutating func noteProgress(at time: Instant, undelivered bytes: Int) {
         progressAt = time
-        untoldBytes = (untoldBytes.heldToBytes + bytes.heldToBytes).heldToBytes
+        undeliveredBytes = (undeliveredBytes.heldToBytes + bytes.heldToBytes).heldToBytes
     }
 
     mutating func takeOver(_ left: ResumableDownload) {

@@ -11,7 +11,7 @@ struct ByteCounts: Sendable {
         /// The files of apps, and the files that their tasks have received.
         case files
         /// The requests and responses of transfer attempts.
-        case movers
+        case workers
     }
 
     let metrics: Metrics

@@ -16,7 +16,7 @@ extension TransferRefusal: ProblemConvertible {
             status = .conflict
         case .unreadableEvent: status = .internalServerError
         }
-        return Problem(status, code, title).because(description)
+        return Problem(status, code, title).with(detail: description)
     }
 
     private var title: String {

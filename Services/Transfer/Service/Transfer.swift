@@ -85,7 +85,7 @@ public enum Transfer {
             let address = UploadAddress(configuration)
             TusRoutes(store: uploads, address: address).add(to: &table)
             DraftRoutes(store: uploads, address: address).add(to: &table)
-            let states = StatesInUse(states: MoverTable(pool: parts.pool), partitions: configuration.partitions)
+            let states = FileReferences(states: WorkerTable(pool: parts.pool), partitions: configuration.partitions)
             let rules = SweepRules(configuration)
             func sweep(
                 _ folder: StorageFolder, _ suspicion: StorageSweep.Suspicion = .manyLeftovers,
@@ -96,7 +96,7 @@ public enum Transfer {
                     logger: logger, inUse: inUse)
             }
             return [
-                Movers(
+                TransferWorkers(
                     parts: parts, storage: storage, origins: origins, credentials: credentials,
                     scanInterval: .seconds(configuration.number("SCAN_INTERVAL") ?? standardScanInterval)),
                 UploadSweep(store: uploads),

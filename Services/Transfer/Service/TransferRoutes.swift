@@ -74,7 +74,7 @@ struct TransferRoutes: Sendable {
             request: CallbackCompletion.self, status: .noContent, problems: .ofCode(.unknownSession("s"))
         ) { request, context in
             guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
-                throw Problem.notFound.because("The only callback with a completion is didFinishDownloadingTo.")
+                throw Problem.notFound.with(detail: "The only callback with a completion is didFinishDownloadingTo.")
             }
             let completion = try await request.document(as: CallbackCompletion.self)
             return try await submitToSession(request, context, status: .noContent) {
@@ -129,7 +129,7 @@ struct TransferRoutes: Sendable {
             let (found, etag) = try await findTask(request, context)
             return Response(TaskDocument(found), etag: etag)
         }
-        let actions: [(String, String, @Sendable (TaskPlace) -> TransferCommand)] = [
+        let actions: [(String, String, @Sendable (TaskKey) -> TransferCommand)] = [
             ("resume", "Resumes a suspended task", { .resume($0) }),
             ("suspend", "Suspends a task", { .suspend($0) }), ("cancel", "Cancels a task", { .cancel($0) }),
             (
@@ -143,7 +143,7 @@ struct TransferRoutes: Sendable {
                 .post, task + "/" + word, summary, response: TaskDocument.self,
                 problems: .ofCode(.unknownSession("s"), .unknownTask(1))
             ) { request, context in
-                try await submitToTask(command(try taskPlace(context)), request, context)
+                try await submitToTask(command(try taskKey(context)), request, context)
             }
         }
         table.add(
@@ -152,7 +152,7 @@ struct TransferRoutes: Sendable {
             problems: .ofCode(.unknownSession("s"), .unknownTask(1), .nothingToClaim(1), .tooManyFiles(limit: 64))
         ) { request, context in
             let claim = try await request.document(as: ClaimRequest.self)
-            return try await submitToTask(.claim(try taskPlace(context), name: claim.name), request, context)
+            return try await submitToTask(.claim(try taskKey(context), name: claim.name), request, context)
         }
         table.add(
             .get, task + "/file", "The file that a task has downloaded, or the response body of an upload",
@@ -162,7 +162,7 @@ struct TransferRoutes: Sendable {
 
     private func requireAllowed(_ url: String?) throws(Problem) {
         guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return }
-        throw .originNotAllowed.because("ALLOWED_ORIGINS does not include \(origin).")
+        throw .originNotAllowed.with(detail: "ALLOWED_ORIGINS does not include \(origin).")
     }
 
     private func createTask(
@@ -182,10 +182,10 @@ struct TransferRoutes: Sendable {
     private func submitToTask(
         _ command: TransferCommand, _ request: Request, _ context: ServiceContext
     ) async throws -> Response {
-        let place = try taskPlace(context)
+        let taskKey = try taskKey(context)
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         return try await commands.submit(command, to: key, request, context) { aggregate, _ in
-            aggregate.state.task(place).map { TaskDocument($0).jsonBytes } ?? []
+            aggregate.state.task(taskKey).map { TaskDocument($0).jsonBytes } ?? []
         }
     }
 
@@ -194,22 +194,23 @@ struct TransferRoutes: Sendable {
         let (task, _) = try await findTask(request, context)
         guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
         guard task.fate != .gone else {
-            throw Problem.fileGone.because("didFinishDownloadingTo has returned, and the app did not claim the file.")
+            throw Problem.fileGone.with(
+                detail: "didFinishDownloadingTo has returned, and the app did not claim the file.")
         }
         return try await withStorage { try await files.answer(task.receivedFile, on: context.channel) }
     }
 
-    func taskPlace(_ context: ServiceContext) throws(Problem) -> TaskPlace {
+    func taskKey(_ context: ServiceContext) throws(Problem) -> TaskKey {
         let app = try context.parameters.identifier("app")
         let session = try context.parameters.identifier("identifier")
         guard let task = Int(try context.parameters.identifier("task")), task > 0 else { throw .notFound }
-        return TaskPlace(app: app, session: session, task: task)
+        return TaskKey(app: app, session: session, task: task)
     }
 
     private func findTask(_ request: Request, _ context: ServiceContext) async throws -> (TransferTask, ETag) {
-        let place = try taskPlace(context)
+        let taskKey = try taskKey(context)
         let (state, etag) = try await read(request, context)
-        guard let task = state.task(place) else { throw TransferRefusal.unknownTask(place.task).problem }
+        guard let task = state.task(taskKey) else { throw TransferRefusal.unknownTask(taskKey.task).problem }
         return (task, etag)
     }
 

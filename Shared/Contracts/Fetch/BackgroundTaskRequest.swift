@@ -16,7 +16,7 @@ public struct BackgroundTaskRequest: Record, Equatable {
     public var requiresNetworkConnectivity: Defaulted<Bool> = false
 
     enum Constraints {
-        static let identifier: Rule<String> = .identifier
+        static let identifier: Constraint<String> = .identifier
     }
 
     public init(_ identifier: String, _ kind: TaskRequestKind) {

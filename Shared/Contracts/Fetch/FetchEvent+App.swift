@@ -35,7 +35,7 @@ extension FetchEvent {
         public var hourOfWeek: Int
 
         enum Constraints {
-            static let hourOfWeek: Rule<Int> = .range(0...167)
+            static let hourOfWeek: Constraint<Int> = .range(0...167)
         }
     }
 

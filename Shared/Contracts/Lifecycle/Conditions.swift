@@ -13,7 +13,7 @@ public struct Conditions: Record, Equatable {
     public var tower: String?
 
     enum Constraints {
-        static let tower: Rule<String> = .text(1...64)
+        static let tower: Constraint<String> = .text(1...64)
     }
 
     /// The conditions of a new device: unlocked, on Wi-Fi, fully charged and unplugged.
@@ -50,7 +50,7 @@ public struct Battery: Record, Equatable {
     public var level = 1.0
 
     enum Constraints {
-        static let level: Rule<Double> = .range(0...1)
+        static let level: Constraint<Double> = .range(0...1)
     }
 }
 
@@ -71,17 +71,17 @@ public struct Location: Record, Equatable {
     public var longitude = 0.0
 
     enum Constraints {
-        static let accuracyMeters: Rule<Double> = .range(0...100_000)
-        static let latitude: Rule<Double> = .range(-90...90)
-        static let longitude: Rule<Double> = .range(-180...180)
+        static let accuracyMeters: Constraint<Double> = .range(0...100_000)
+        static let latitude: Constraint<Double> = .range(-90...90)
+        static let longitude: Constraint<Double> = .range(-180...180)
     }
 }
 
 /// The kind of a network connection.
-public enum NetworkKind: String, Word { case none, cellular, wifi }
+public enum NetworkKind: String, WireEnum { case none, cellular, wifi }
 
 /// The bandwidth and latency profile of transfers.
-public enum NetworkShape: String, Word {
+public enum NetworkShape: String, WireEnum {
     case edge
     case thirdGeneration = "3g"
     case lte
@@ -90,7 +90,7 @@ public enum NetworkShape: String, Word {
 }
 
 /// The memory pressure of a device.
-public enum MemoryPressure: String, Word { case normal, warning, critical }
+public enum MemoryPressure: String, WireEnum { case normal, warning, critical }
 
 /// `ProcessInfo.ThermalState`.
-public enum ThermalState: String, Word { case nominal, fair, serious, critical }
+public enum ThermalState: String, WireEnum { case nominal, fair, serious, critical }

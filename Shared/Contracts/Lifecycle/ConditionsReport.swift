@@ -12,7 +12,7 @@ public struct ConditionsReport: Record, Equatable {
     public var tower: String?
 
     enum Constraints {
-        static let tower: Rule<String> = .text(1...64)
+        static let tower: Constraint<String> = .text(1...64)
     }
 
     /// Returns the reported conditions. Members that a reported condition lacks have their current values.
@@ -36,7 +36,7 @@ public struct BatteryReport: Record, Equatable {
     public var level: Double?
 
     enum Constraints {
-        static let level: Rule<Double> = .range(0...1)
+        static let level: Constraint<Double> = .range(0...1)
     }
 
     func completed(by current: Battery) -> Battery {

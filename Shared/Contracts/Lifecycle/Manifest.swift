@@ -11,16 +11,16 @@ public struct Manifest: Record, Equatable {
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
 
     enum Constraints {
-        static let backgroundModes: Rule<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
-        static let memoryMB: Rule<Int> = .range(1...1_048_576)
-        static let permittedTaskIdentifiers: Rule<[String]> = .taskIdentifiers
+        static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let memoryMB: Constraint<Int> = .range(1...1_048_576)
+        static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers
     }
 }
 
-extension Rule where T == [String] {
+extension Constraint where T == [String] {
     /// At most 32 identifiers, to limit the size of the device's state.
-    fileprivate static var taskIdentifiers: Rule<[String]> {
-        Rule(
+    fileprivate static var taskIdentifiers: Constraint<[String]> {
+        Constraint(
             "must have at most 32 identifiers, each with 1 to 128 characters of A-Z a-z 0-9 . _ : -",
             keywords: [
                 ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]),

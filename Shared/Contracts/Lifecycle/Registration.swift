@@ -14,9 +14,9 @@ public struct Registration: Record, Equatable {
     public var timeZone: String?
 
     enum Constraints {
-        static let fleet: Rule<String> = .identifier
-        static let memoryMB: Rule<Int> = .range(1...1_048_576)
-        static let model: Rule<String> = .text(1...64)
-        static let timeZone: Rule<String> = .text(1...64)
+        static let fleet: Constraint<String> = .identifier
+        static let memoryMB: Constraint<Int> = .range(1...1_048_576)
+        static let model: Constraint<String> = .text(1...64)
+        static let timeZone: Constraint<String> = .text(1...64)
     }
 }

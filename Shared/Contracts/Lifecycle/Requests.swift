@@ -37,7 +37,7 @@ public struct TaskRequest: Record, Equatable {
     public var name: String?
 
     enum Constraints {
-        static let name: Rule<String> = .text(1...128)
+        static let name: Constraint<String> = .text(1...128)
     }
 }
 
@@ -46,7 +46,7 @@ public struct CallbackCompletion: Record, Equatable {
     public var snapshotLabel: String?
 
     enum Constraints {
-        static let snapshotLabel: Rule<String> = .text(1...128)
+        static let snapshotLabel: Constraint<String> = .text(1...128)
     }
 }
 
@@ -62,8 +62,8 @@ public struct WakeCompletion: Record, Equatable {
     public var success: Bool?
 
     enum Constraints {
-        static let bytesReceived: Rule<Int> = .range(0...1_000_000_000_000)
-        static let snapshot: Rule<String> = .text(1...128)
+        static let bytesReceived: Constraint<Int> = .range(0...1_000_000_000_000)
+        static let snapshot: Constraint<String> = .text(1...128)
     }
 }
 
@@ -96,8 +96,8 @@ public struct Region: Record, Equatable {
     public var radiusMeters: Double
 
     enum Constraints {
-        static let latitude: Rule<Double> = .range(-90...90)
-        static let longitude: Rule<Double> = .range(-180...180)
-        static let radiusMeters: Rule<Double> = .range(1...100_000_000)
+        static let latitude: Constraint<Double> = .range(-90...90)
+        static let longitude: Constraint<Double> = .range(-180...180)
+        static let radiusMeters: Constraint<Double> = .range(1...100_000_000)
     }
 }

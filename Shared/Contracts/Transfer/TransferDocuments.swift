@@ -19,10 +19,10 @@ public struct SessionConfiguration: Record, Equatable {
     public var timeoutIntervalForResource: Defaulted<Interval> = Interval.days(7)
 
     enum Constraints {
-        static let httpAdditionalHeaders: Rule<OrderedDictionary<String, String>> = .requestHeaders
-        static let httpMaximumConnectionsPerHost: Rule<Int> = .range(1...64)
-        static let timeoutIntervalForRequest: Rule<Interval> = .span(.seconds(1)...hours24)
-        static let timeoutIntervalForResource: Rule<Interval> = .span(.seconds(1)...days30)
+        static let httpAdditionalHeaders: Constraint<OrderedDictionary<String, String>> = .requestHeaders
+        static let httpMaximumConnectionsPerHost: Constraint<Int> = .range(1...64)
+        static let timeoutIntervalForRequest: Constraint<Interval> = .span(.seconds(1)...hours24)
+        static let timeoutIntervalForResource: Constraint<Interval> = .span(.seconds(1)...days30)
     }
 }
 
@@ -139,9 +139,9 @@ public struct TransferFailure: Record, Equatable {
         code: -1016, detail: "The received bytes do not match Repr-Digest.")
 }
 
-extension Rule where T == Interval {
-    fileprivate static func span(_ range: ClosedRange<Interval>) -> Rule<Interval> {
-        Rule(
+extension Constraint where T == Interval {
+    fileprivate static func span(_ range: ClosedRange<Interval>) -> Constraint<Interval> {
+        Constraint(
             "must be from \(range.lowerBound.seconds) to \(range.upperBound.seconds) seconds",
             keywords: [
                 ("minimum", .double(range.lowerBound.seconds)), ("maximum", .double(range.upperBound.seconds)),
@@ -150,10 +150,10 @@ extension Rule where T == Interval {
     }
 }
 
-extension Rule where T == OrderedDictionary<String, String> {
+extension Constraint where T == OrderedDictionary<String, String> {
     /// At most 32 fields with 4 KiB in total, without fields that the transfer sets itself and without credentials.
-    public static var requestHeaders: Rule<OrderedDictionary<String, String>> {
-        Rule(
+    public static var requestHeaders: Constraint<OrderedDictionary<String, String>> {
+        Constraint(
             "must have at most 32 header fields with 4096 bytes in total and valid names and values, without the fields "
                 + "that the transfer sets itself and without Authorization, Proxy-Authorization and Cookie: "
                 + "send credentials as answers to challenges"

@@ -24,7 +24,7 @@ extension TransferEvent {
         public var task: Int
         public var epoch: Int
         /// The id of the transfer worker.
-        public var mover: String
+        public var worker: String
     }
 
     /// The server sent the response head of an attempt.
@@ -38,7 +38,7 @@ extension TransferEvent {
         /// The offset of the response's bytes in the file. If it is not 0, the delegate gets `didResumeAtOffset`.
         public var from: Int
         /// Whether the event is delivered to a delegate at once.
-        public var isTold: Defaulted<Bool> = true
+        public var isDelivered: Defaulted<Bool> = true
         public var response: ResponseHead
         /// Whether earlier bytes are dropped, because the resource changed or the server can't resume.
         public var restarts = false
@@ -55,7 +55,7 @@ extension TransferEvent {
         public var bytesWritten: Int
         public var epoch: Int
         /// Whether the event is delivered to a delegate at once.
-        public var isTold: Defaulted<Bool> = true
+        public var isDelivered: Defaulted<Bool> = true
         /// The expected total; nil if the server did not send it.
         public var totalBytesExpectedToWrite: Nullable<Int> = nil
         public var totalBytesWritten: Int
@@ -72,7 +72,7 @@ extension TransferEvent {
         public var bytesSent: Int
         public var epoch: Int
         /// Whether the event is delivered to a delegate at once.
-        public var isTold: Defaulted<Bool> = true
+        public var isDelivered: Defaulted<Bool> = true
         public var totalBytesExpectedToSend: Int
         public var totalBytesSent: Int
     }

@@ -52,20 +52,20 @@ public protocol TransferTaskEventData: EventData {
 
 extension TransferTaskEventData {
     /// Creates an event about a task. `fill` sets the other properties.
-    public init(_ place: TaskPlace, _ fill: (inout Self) -> Void = { _ in }) {
+    public init(_ taskKey: TaskKey, _ fill: (inout Self) -> Void = { _ in }) {
         self = .placeholder
-        app = place.app
-        session = place.session
-        task = place.task
+        app = taskKey.app
+        session = taskKey.session
+        task = taskKey.task
         fill(&self)
     }
 
     /// The app, session and number of the task.
-    public var place: TaskPlace { TaskPlace(app: app ?? "", session: session, task: task) }
+    public var taskKey: TaskKey { TaskKey(app: app ?? "", session: session, task: task) }
 }
 
 /// The app, session and number that identify a task on its device.
-public struct TaskPlace: Sendable, Hashable {
+public struct TaskKey: Sendable, Hashable {
     public var app: String
     public var session: String
     public var task: Int

@@ -13,7 +13,7 @@ import RecordGeneration
 ///         public static let type = "transfer.attempt.scheduled"
 ///         public var epoch: Int
 ///         public var app: Nullable<String>
-///         enum Constraints { static let epoch: Rule<Int> = .range(0...9) }
+///         enum Constraints { static let epoch: Constraint<Int> = .range(0...9) }
 ///     }
 ///
 /// The order of the properties is the order of the binary form. The type aliases `Nullable`, `Defaulted` and `Flattened`

@@ -7,7 +7,7 @@ import Testing
 @testable import FetchService
 
 /// `fetch habits`: the picture and the table in the README, and the command.
-@Suite(.aside) struct HabitPictureTests {
+@Suite(.ownThread) struct HabitPictureTests {
     private static let folder = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         .appending(path: "Services/Fetch")
 

@@ -10,7 +10,7 @@ import Timeline
 
 /// Simulated weeks of users with habits. The simulation is deterministic: exact numbers were measured, and another number
 /// means that the rules have changed.
-@Suite(.aside) struct HabitTests {
+@Suite(.ownThread) struct HabitTests {
     @Test func `users with different habits get different refreshes`() throws {
         let morning = TimeOfDay(6, 45)
         let evening = TimeOfDay(18, 0)
@@ -60,7 +60,7 @@ import Timeline
         policy.slot = .hours(12)
         let state = try HabitSimulation.run(HabitualDevice(name: "crowded", apps: apps, days: 30), policy: policy).state
         #expect(state.apps.count == 20)
-        #expect(state.apps.values.allSatisfy { $0.usage.isLearned && $0.standing.refreshes > 0 })
+        #expect(state.apps.values.allSatisfy { $0.usage.isLearned && $0.reliability.refreshes > 0 })
         // Measured: 2,687. With slots of 15 min and up to four openings a day of each app: 3,164.
         #expect(state.binary.count < 8192)
     }

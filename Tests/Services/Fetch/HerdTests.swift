@@ -1,6 +1,6 @@
 import Contracts
 import FetchMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Many devices that aim at the same time.
-@Suite(.aside) struct HerdTests {
+@Suite(.ownThread) struct HerdTests {
     /// 100,000 apps whose users open them at 08:00, with a limit of 50 wakes per second. Their wakes take 2,000 s.
     @Test func `wakes of many devices spread over the time before the opening`() async throws {
         let count = 100_000
@@ -23,16 +23,16 @@ import Timeline
         for wake in wakes { seconds[wake.at.milliseconds / 1000, default: 0] += 1 }
         #expect(wakes.count == count)
         #expect(seconds.values.max() == ceiling, "the limit is reached but not exceeded")
-        let moments = wakes.map(\.at.milliseconds).sorted()
-        for (index, moment) in moments.enumerated() where index + ceiling < moments.count {
-            try #require(moments[index + ceiling] >= moment + 1000, "the limit applies to any second")
+        let slots = wakes.map(\.at.milliseconds).sorted()
+        for (index, moment) in slots.enumerated() where index + ceiling < slots.count {
+            try #require(slots[index + ceiling] >= moment + 1000, "the limit applies to any second")
         }
         #expect(wakes.allSatisfy { $0.at < opening }, "all apps have new content at 08:00")
         // All aims are within five minutes, but the wakes need 2,000 s.
         let aims = wakes.map { $0.aim ?? $0.at }
         #expect(try #require(aims.max()) - #require(aims.min()) < .minutes(5))
-        let first = Instant(milliseconds: try #require(moments.first))
-        let last = Instant(milliseconds: try #require(moments.last))
+        let first = Instant(milliseconds: try #require(slots.first))
+        let last = Instant(milliseconds: try #require(slots.last))
         #expect(last - first >= .seconds(Int64(count / ceiling - 310)))
         #expect(last - first < .seconds(Int64(count / ceiling + 310)))
         // Each forecast has the reserved time and comes true.
@@ -42,7 +42,7 @@ import Timeline
             let forecast = try #require(crowd.forecast(number, now: opening - .hours(2)))
             let next = try #require(forecast.next)
             #expect(next.at == held.at)
-            let herd = next.opinions.first { $0.factor == .herd }?.verdict
+            let herd = next.factors.first { $0.factor == .herd }?.result
             if next.aim == next.at {
                 #expect(herd == .score(1000))
             } else {
@@ -61,18 +61,18 @@ import Timeline
 /// Devices with one app each that share a limit of wakes.
 struct Crowd {
     private var aggregates: [Aggregate<FetchMachine>] = []
-    private var moments: [MomentLedger]
+    private var slots: [SlotAllocator]
     private let policy: FetchPolicy
 
     init(ceiling: Int, partitions: Int) {
         var policy = FetchPolicy.forTests
         policy.ceiling = ceiling
         self.policy = policy
-        moments = (0..<partitions).map { MomentLedger(ceiling: ceiling, partition: $0, partitions: partitions) }
+        slots = (0..<partitions).map { SlotAllocator(ceiling: ceiling, partition: $0, partitions: partitions) }
     }
 
     /// Creates devices and returns the reserved time of each.
-    mutating func begin(_ count: Int, openedAt: Instant, since: Instant) throws -> [HeldMoment] {
+    mutating func begin(_ count: Int, openedAt: Instant, since: Instant) throws -> [ReservedSlot] {
         // All devices have the same history, which is computed once.
         var model = InMemoryRuntime<FetchMachine>(policy: policy)
         let key = AggregateKey.device("model")
@@ -85,10 +85,10 @@ struct Crowd {
             let origin = Origin(id: DecisionIdentifiers.derived("crowd", String(number)))
             _ = try aggregate.decide(
                 .command(.setInterval(app: "a", .minimum)), origin, at: since, policy: policy,
-                moments: &moments[key.partition(of: moments.count)])
+                slots: &slots[key.partition(of: slots.count)])
             aggregates.append(aggregate)
         }
-        return try aggregates.map { try #require(HeldMoment($0.state.apps["a"]?.wait)) }
+        return try aggregates.map { try #require(ReservedSlot($0.state.apps["a"]?.wait)) }
     }
 
     func forecast(_ number: Int, now: Instant) -> Forecast? {
@@ -98,14 +98,14 @@ struct Crowd {
     /// Returns the time of a device's first refresh if nothing changes.
     func firstDue(_ number: Int, until end: Instant) throws -> Instant? {
         var aggregate = aggregates[number]
-        var moments = moments[aggregate.key.partition(of: moments.count)]
-        let events = try aggregate.fireDeadlines(until: end, policy: policy, moments: &moments)
+        var slots = slots[aggregate.key.partition(of: slots.count)]
+        let events = try aggregate.fireDeadlines(until: end, policy: policy, slots: &slots)
         return events.first { $0.type == FetchEvent.RefreshDue.type }?.time
     }
 }
 
 /// A reserved time.
-struct HeldMoment {
+struct ReservedSlot {
     let at: Instant
     let aim: Instant?
 

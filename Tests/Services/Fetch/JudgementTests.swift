@@ -1,6 +1,6 @@
 import Contracts
 @testable import FetchMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -24,17 +24,17 @@ import Timeline
         for number in 1...20_000 {
             app.usage.learn(hour: 9, at: moment)
             guard number.isMultiple(of: 100) else { continue }
-            let judgement = Judgement(device: FetchMachine(), app: app, policy: .forTests)
-            let usage = judgement.usage(at: moment)
+            let evaluation = Evaluation(device: FetchMachine(), app: app, policy: .forTests)
+            let usage = evaluation.usage(at: moment)
             #expect(usage > 900, "after \(number) openings")
         }
     }
 
     @Test func `devices spread over the slot`() throws {
-        let moments = try (0..<200).map { try moment(of: .device("d\($0)"), ceiling: nil) }
+        let slots = try (0..<200).map { try moment(of: .device("d\($0)"), ceiling: nil) }
         let slot = FetchPolicy.forTests.slot.milliseconds
-        #expect(moments.allSatisfy { $0.milliseconds % slot < FetchPolicy.forTests.jitter.milliseconds })
-        #expect(Set(moments).count > 150)
+        #expect(slots.allSatisfy { $0.milliseconds % slot < FetchPolicy.forTests.jitter.milliseconds })
+        #expect(Set(slots).count > 150)
     }
 
     @Test func `the skipped slots of the last day are explained`() throws {
@@ -59,12 +59,12 @@ import Timeline
         #expect(early == .monday - .hours(1))
         #expect(device.day(of: .monday + .hours(10), policy) == early, "the day began before the change")
         #expect(device.day(of: .monday + .hours(23), policy) == .monday + .hours(22))
-        var spending = Spending()
-        spending.charge(millijoules: 5, bytes: 7, day: early)
-        spending.charge(millijoules: 5, bytes: 7, day: early + .hours(1))
-        #expect(spending.millijoules == 10, "travel does not begin another day")
-        spending.charge(millijoules: 5, bytes: 7, day: early + .hours(23))
-        #expect(spending.millijoules == 5 && spending.bytes == 7)
+        var budgetUsage = BudgetUsage()
+        budgetUsage.charge(millijoules: 5, bytes: 7, day: early)
+        budgetUsage.charge(millijoules: 5, bytes: 7, day: early + .hours(1))
+        #expect(budgetUsage.millijoules == 10, "travel does not begin another day")
+        budgetUsage.charge(millijoules: 5, bytes: 7, day: early + .hours(23))
+        #expect(budgetUsage.millijoules == 5 && budgetUsage.bytes == 7)
     }
 
     @Test func `every skipped slot has one reason`() throws {

@@ -1,6 +1,6 @@
 import Contracts
 import FetchMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Random scenarios of a device. A failure names its seed.
-@Suite(.aside) struct FetchProperties {
+@Suite(.ownThread) struct FetchProperties {
     @Test func `every random scenario keeps the invariants`() async throws {
         try await propertyTest(count: 60) { random in
             var life = FetchLife(random)
@@ -114,7 +114,7 @@ import Timeline
                 try #require(first.map { $0.time > end } ?? true, "no refresh without a forecast")
                 continue
             }
-            try #require(next.opinions.allSatisfy { if case .score = $0.verdict { true } else { false } })
+            try #require(next.factors.allSatisfy { if case .score = $0.result { true } else { false } })
             // Spending of a running task or refresh is the only condition that changes without an input.
             if first?.time != next.at, try isPutOff(app, before: next.at, events) { continue }
             try #require(first?.time == next.at, "at the forecast, and not before")

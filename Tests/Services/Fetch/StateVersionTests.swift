@@ -47,17 +47,17 @@ import Timeline
                     #expect(zip(usage.hours, app.usage.hours).allSatisfy { abs($0 - $1) <= 1 }, "\(fixture.name)")
                     #expect(usage.hours.count == app.usage.hours.count)
                     folded.apps[name]?.usage = app.usage
-                    folded.apps[name]?.standing = Standing()
-                    folded.apps[name]?.spending = Spending()
+                    folded.apps[name]?.reliability = ReliabilityScore()
+                    folded.apps[name]?.budgetUsage = BudgetUsage()
                     folded.apps[name]?.contentAges = ContentAges()
                 }
-                folded.spending = Spending()
+                folded.budgetUsage = BudgetUsage()
                 folded.wokenAt = nil
                 #expect(
                     String(decoding: state.jsonBytes, as: UTF8.self)
                         == String(decoding: folded.jsonBytes, as: UTF8.self),
                     "\(fixture.name)")
-                #expect(state.heldMoments.isEmpty, "an upgrade can't reserve times")
+                #expect(state.reservedSlots.isEmpty, "an upgrade can't reserve times")
             }
         }
         #expect(FetchMachine.upgraded([1, 2, 3], from: 1)?.state.binary == nil)

@@ -1,6 +1,6 @@
 import Contracts
 import FetchMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import TestSupport
@@ -92,7 +92,7 @@ enum TaskLaws {
         _ policy: FetchPolicy
     ) throws {
         let task = try #require(app.tasks[due.identifier], "only a pending request comes due")
-        let blockers = Judgement(device: device, app: app, policy: policy).blockers(of: task.request)
+        let blockers = Evaluation(device: device, app: app, policy: policy).blockers(of: task.request)
         guard !due.simulated else {
             let rules: Set<TaskFactor> = [.profile, .manifest, .lowPowerMode, .appSwitcher, .backgroundRefresh]
             try #require(rules.isDisjoint(with: blockers), "a simulation obeys the platform")

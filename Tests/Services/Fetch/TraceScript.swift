@@ -1,6 +1,6 @@
 import Contracts
 import FetchMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records

@@ -3,7 +3,7 @@ import FetchMachine
 import TestSupport
 import Testing
 
-@Suite(.aside) struct FetchTraces {
+@Suite(.ownThread) struct FetchTraces {
     @Test(arguments: try Trace.all(in: .module, atLeast: 44))
     func `every golden trace gives exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .fetch(trace))

@@ -40,8 +40,8 @@ import Timeline
             #expect(!opened.contains("n200"), "a silent notification cannot be opened")
             shares[app] = opened.count
         }
-        let (chat, news) = (try #require(shares["com.example.chat"]), try #require(shares["com.example.news"]))
-        #expect((95...145).contains(chat) && (8...35).contains(news), "\(shares)")
+        let (chat, updates) = (try #require(shares["com.example.chat"]), try #require(shares["com.example.news"]))
+        #expect((95...145).contains(chat) && (8...35).contains(updates), "\(shares)")
     }
 
     /// Returns the index of a device with the app whose user is awake at the start.

@@ -15,8 +15,8 @@ import Testing
         try await Self.judge { judge in
             let document: JSON = status == 409 ? ["code": "illegal_transition"] : [:]
             #expect(judge.outcome(status, document, Position("3:9"), of: Self.call) == outcome)
-            #expect(judge.ledger.counts.violations == violations)
-            #expect(judge.ledger.counts.isGood == (violations == 0))
+            #expect(judge.statistics.counts.violations == violations)
+            #expect(judge.statistics.counts.isGood == (violations == 0))
         }
     }
 
@@ -24,8 +24,8 @@ import Testing
         try await Self.judge { judge in
             let call = Call(.lifecycle, "POST", "/v1/devices/{device}/time-travel", ["d"])
             #expect(judge.outcome(404, .null, nil, of: call) == .refused("not_offered"))
-            #expect(judge.ledger.counts.notOffered == ["lifecycle POST /v1/devices/{device}/time-travel"])
-            #expect(judge.ledger.counts.isGood && judge.ledger.counts.errors == 0)
+            #expect(judge.statistics.counts.notOffered == ["lifecycle POST /v1/devices/{device}/time-travel"])
+            #expect(judge.statistics.counts.isGood && judge.statistics.counts.errors == 0)
         }
     }
 
@@ -33,8 +33,8 @@ import Testing
         try await Self.judge { judge in
             #expect(
                 judge.outcome(422, ["code": "invalid_document"], nil, of: Self.call) == .refused("invalid_document"))
-            #expect(judge.ledger.counts.errors == 1)
-            #expect(judge.ledger.counts.refusals == ["invalid_document": 1])
+            #expect(judge.statistics.counts.errors == 1)
+            #expect(judge.statistics.counts.refusals == ["invalid_document": 1])
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
                     "/v1/devices/{id}/apps/{name}/transitions": ["post": ["responses": ["200": [:], "409": [:]]]]
                 ]
             ])
-        body(Judge(client: client, ledger: Ledger()))
+        body(Judge(client: client, statistics: RunStatistics()))
         await client.close()
     }
 }

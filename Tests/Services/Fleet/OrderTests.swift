@@ -21,8 +21,8 @@ import Timeline
     }
 
     @Test func `a slow handler stays within its limit, and a handler that never completes sends nothing`() throws {
-        var (slow, news) = try Self.suite(with: .slowHandler)
-        slow.give(.wake, news, data: ["wake": "w", "reason": "fetch", "limitSeconds": 30])
+        var (slow, updates) = try Self.suite(with: .slowHandler)
+        slow.give(.wake, updates, data: ["wake": "w", "reason": "fetch", "limitSeconds": 30])
         slow.run(until: slow.now + .seconds(14))
         #expect(!Self.completes(slow, "w"))
         slow.run(until: slow.now + .seconds(11))
@@ -42,7 +42,7 @@ import Timeline
         )
         let (order, later) = (try #require(made.0), try #require(made.1))
         let now = suite.now
-        let obeyed = [order, order, later, order].map { suite.device.obey($0, at: now) }
+        let obeyed = [order, order, later, order].map { suite.device.handle($0, at: now) }
         #expect(obeyed == [true, false, true, false])
         suite.run(until: suite.now + .seconds(20))
         #expect(suite.told.count { if case .completeWake = $0.action { true } else { false } } == 1)
@@ -52,7 +52,7 @@ import Timeline
         var (suite, app) = try Self.suite(with: .wellBehaved)
         for name in ["willFinishLaunching", "didFinishLaunching"] {
             let order = PretendSuite.order(.callback, app, device: suite.device.identifier, offset: 7, name: name)
-            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            let isObeyed = suite.device.handle(try #require(order), at: suite.now)
             #expect(isObeyed)
         }
     }
@@ -74,7 +74,7 @@ import Timeline
         suite.device.begin(after: Position("3:\(Int.max)"))
         let order = PretendSuite.order(
             .wake, app, device: suite.device.identifier, offset: 1, data: ["wake": "w", "reason": "fetch"])
-        let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+        let isObeyed = suite.device.handle(try #require(order), at: suite.now)
         #expect(isObeyed)
     }
 
@@ -84,7 +84,7 @@ import Timeline
         for (offset, isNew) in [(41, false), (42, true)] {
             let order = PretendSuite.order(
                 .wake, app, device: suite.device.identifier, offset: offset, data: ["wake": "w", "reason": "fetch"])
-            let isObeyed = suite.device.obey(try #require(order), at: suite.now)
+            let isObeyed = suite.device.handle(try #require(order), at: suite.now)
             #expect(isObeyed == isNew)
         }
     }
@@ -198,7 +198,7 @@ import Timeline
     @Test func `a response that is not newer than the orders changes nothing`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let order = PretendSuite.order(.suspend, app, device: suite.device.identifier, offset: 20)
-        suite.device.obey(try #require(order), at: suite.now)
+        suite.device.handle(try #require(order), at: suite.now)
         _ = suite.device.learn(
             .done(["state": "background"], asOf: 20), of: .transition(app: app, "home"), at: suite.now)
         #expect(Self.state(of: app, suite) == .suspended)

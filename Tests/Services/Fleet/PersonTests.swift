@@ -4,8 +4,8 @@ import Timeline
 
 @Suite struct PersonTests {
     @Test func `a workday has all phases in order`() {
-        var chance = Chance(seed: 4)
-        let person = Person(&chance)
+        var random = SeededRandom(seed: 4)
+        let person = Person(&random)
         let midnight = Self.midnight(person, Self.monday)
         var phases: [Person.Phase] = []
         for minute in 0..<1440 {
@@ -19,8 +19,8 @@ import Timeline
     }
 
     @Test func `the tunnel has no network and the battery is full in the morning`() {
-        var chance = Chance(seed: 9)
-        let person = Person(&chance)
+        var random = SeededRandom(seed: 9)
+        let person = Person(&random)
         let midnight = Self.midnight(person, Self.monday)
         func at(_ minute: Int) -> Surroundings {
             person.surroundings(at: midnight + .minutes(Int64(minute)), isLocked: false)
@@ -35,8 +35,8 @@ import Timeline
 
     @Test func `the next change is never skipped`() {
         for seed in 1...50 as ClosedRange<UInt64> {
-            var chance = Chance(seed: seed)
-            let person = Person(&chance)
+            var random = SeededRandom(seed: seed)
+            let person = Person(&random)
             var instant = Self.midnight(person, Self.monday)
             let end = instant + .days(2)
             while instant < end {

@@ -74,7 +74,7 @@ struct PretendSuite {
         case .terminate: states[app] = .notRunning
         case .callback, .expiration, .challenge, .transferProgress, .taskExpiration: break
         }
-        device.obey(order, at: now)
+        device.handle(order, at: now)
     }
 
     private mutating func perform(_ actions: [Action]) {

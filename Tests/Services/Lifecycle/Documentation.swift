@@ -26,7 +26,7 @@ struct Documentation: Sendable {
     }
 
     /// Returns the undocumented part of a response; nil if all is documented or the request matches no route.
-    func fault(of answer: LifecycleBench.Answer, to method: String, _ path: String) -> String? {
+    func fault(of answer: LifecycleFixture.Answer, to method: String, _ path: String) -> String? {
         if let fault = description.fault(of: answer, to: method, path) { return fault }
         // The description has the record of the route.
         guard answer.status < 300, !answer.isEmpty, answer.contentType == "application/json",

@@ -7,9 +7,9 @@ import Testing
 
 @Suite("The description of lifecycle", .timeLimit(.minutes(3))) struct DocumentationTests {
     @Test func `every GET route has a real example`() async throws {
-        try await LifecycleBench.run { bench in
-            for route in bench.documentation.reads {
-                let content = try #require(bench.documentation.content(of: route), "\(route.path)")
+        try await LifecycleFixture.run { fixture in
+            for route in fixture.documentation.reads {
+                let content = try #require(fixture.documentation.content(of: route), "\(route.path)")
                 for form in content.members ?? [] {
                     let example = try #require(form.value["example"], "\(route.path) as \(form.name)")
                     guard form.name == "application/json" else { continue }
@@ -34,9 +34,9 @@ import Testing
             try? JSON(parsing: Array($0.utf8))
         }
         let streams = blocks.filter { $0.hasPrefix("text\n") }.map { Self.words(String($0.dropFirst("text\n".count))) }
-        try await LifecycleBench.run { bench in
-            for route in bench.documentation.reads {
-                for form in bench.documentation.content(of: route)?.members ?? [] {
+        try await LifecycleFixture.run { fixture in
+            for route in fixture.documentation.reads {
+                for form in fixture.documentation.content(of: route)?.members ?? [] {
                     let example = form.value["example"] ?? .null
                     if let stream = example.string {
                         #expect(streams.contains(Self.words(stream)), "\(route.path) as \(form.name)")

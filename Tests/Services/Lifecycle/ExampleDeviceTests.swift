@@ -12,12 +12,12 @@ import Testing
 @testable import LifecycleService
 
 /// The example device with the real `lifecycle` as a process.
-@Suite("The example device", .timeLimit(.minutes(3)), .enabled(if: ExampleBench.python != nil, "python3 is missing"))
+@Suite("The example device", .timeLimit(.minutes(3)), .enabled(if: ExampleFixture.python != nil, "python3 is missing"))
 struct ExampleDeviceTests {
     @Test func `the example device follows its orders across a restart`() async throws {
-        let bench = try await ExampleBench.make()
-        var service = try await bench.serve()
-        let device = try bench.device(["--url", bench.url, "--key", ExampleBench.key, "--work", "0.1"])
+        let fixture = try await ExampleFixture.make()
+        var service = try await fixture.serve()
+        let device = try fixture.device(["--url", fixture.url, "--key", ExampleFixture.key, "--work", "0.1"])
         // Background tasks have a limit of 6 s here, so the expiration handler is called after 1 s.
         try await device.waitForLine(containing: "ended background task", within: 60)
         try await device.waitForLine(containing: "suspended", within: 60)
@@ -25,9 +25,9 @@ struct ExampleDeviceTests {
             if place > 0 {
                 service.signal(SIGKILL)
                 try await service.exit()
-                service = try await bench.serve()
+                service = try await fixture.serve()
             }
-            try await bench.push(request)
+            try await fixture.push(request)
             try await device.waitForLine(containing: "completed the wake for push \(request)", within: 60)
         }
         device.signal(SIGINT)
@@ -35,7 +35,7 @@ struct ExampleDeviceTests {
         service.signal(SIGTERM)
         #expect(try await service.exit(within: 60) == .exited(0), "\(service.errors.tail())")
 
-        let log = try await bench.log()
+        let log = try await fixture.log()
         let run = ["lifecycle.app.woken", "lifecycle.wake.completed", "lifecycle.app.suspended"]
         let story =
             [
@@ -48,31 +48,31 @@ struct ExampleDeviceTests {
         let completions = try log.filter { $0.type == "lifecycle.wake.completed" }.map { try JSON(parsing: $0.data) }
         #expect(completions.map { $0["request"] } == ["n-1", "n-2"])
         #expect(completions.allSatisfy { $0["result"] == "newData" })
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `the example device reports an error on one line`() async throws {
-        let bench = try await ExampleBench.make()
-        let service = try await bench.serve()
+        let fixture = try await ExampleFixture.make()
+        let service = try await fixture.serve()
         let nobody = try freePort()
         let faults: [(arguments: [String], words: String)] = [
-            (["--url", bench.url, "--key", "another"], "the key is not valid"),
-            (["--url", "http://127.0.0.1:\(nobody)", "--key", ExampleBench.key], "Connection refused"),
+            (["--url", fixture.url, "--key", "another"], "the key is not valid"),
+            (["--url", "http://127.0.0.1:\(nobody)", "--key", ExampleFixture.key], "Connection refused"),
             (["--endpoints", "nowhere.json"], "cannot read nowhere.json"),
         ]
         for fault in faults {
-            let device = try bench.device(fault.arguments)
+            let device = try fixture.device(fault.arguments)
             #expect(try await device.exit(within: 60) == .exited(1), "\(fault)")
             #expect(device.errors.lines.count == 1 && device.errors.tail().contains(fault.words), "\(fault)")
         }
         service.signal(SIGTERM)
         #expect(try await service.exit(within: 60) == .exited(0), "\(service.errors.tail())")
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
 /// A database, a `lifecycle` process that can be restarted, and the example.
-private struct ExampleBench {
+private struct ExampleFixture {
     static let key = "correct-horse"
     static let name = "example-phone"
     static let partitions = 16
@@ -86,7 +86,7 @@ private struct ExampleBench {
 
     var url: String { "http://127.0.0.1:\(port)" }
 
-    static func make() async throws -> ExampleBench {
+    static func make() async throws -> ExampleFixture {
         let database = try await PrivateCluster.shared().makeDatabase()
         let migration = try ChildProcess.start(
             ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", database])
@@ -103,7 +103,7 @@ private struct ExampleBench {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let pool = ConnectionPool(try ConnectionOptions(url: database), size: 1, logger: logger)
-        return ExampleBench(database: database, port: try freePort(), pool: pool, folder: folder)
+        return ExampleFixture(database: database, port: try freePort(), pool: pool, folder: folder)
     }
 
     func serve() async throws -> ChildProcess {
@@ -136,8 +136,8 @@ private struct ExampleBench {
     func log() async throws -> [Event] {
         let key = AggregateKey.device(Self.name)
         let place = Parameter.int4(Int32(key.partition(of: Self.partitions)))
-        let rows = try await pool.run(
-            Call(LogReader.ofKey, [place, .text(key.description), .int(0), .int(100_000)]))
+        let rows = try await pool.execute(
+            Query(LogReader.ofKey, [place, .text(key.description), .int(0), .int(100_000)]))
         return try rows.map { try LogReader.event($0) }
     }
 }

@@ -18,51 +18,51 @@ import Testing
 /// The real `lifecycle` as a process, killed and restarted during its streams.
 @Suite("Orders across a restart", .timeLimit(.minutes(3))) struct OrderRestartTests {
     @Test func `a reader that resumes gets every order once and in order`() async throws {
-        let bench = try await RestartBench.make()
-        try await bench.start()
+        let fixture = try await RestartFixture.make()
+        try await fixture.start()
         let blues = (0..<5).map { "blue\($0)" }
-        for device in blues { try await bench.register(device, fleet: "blue") }
-        try await bench.register("red", fleet: "red")
-        let start = try await bench.heads()
+        for device in blues { try await fixture.register(device, fleet: "blue") }
+        try await fixture.register("red", fleet: "red")
+        let start = try await fixture.heads()
         let heard = Tally()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                let place = ResumePoint([
-                    bench.partition(of: blues[0]): Int64(start[bench.partition(of: blues[0])] ?? 0)
+                let place = EncodedPosition([
+                    fixture.partition(of: blues[0]): Int64(start[fixture.partition(of: blues[0])] ?? 0)
                 ])
-                let ids = try await bench.follow("/v1/devices/\(blues[0])/orders", after: place, until: 1, heard)
-                #expect(try await ids == bench.orders([blues[0]], after: start).flatMap(\.value))
+                let ids = try await fixture.follow("/v1/devices/\(blues[0])/orders", after: place, until: 1, heard)
+                #expect(try await ids == fixture.orders([blues[0]], after: start).flatMap(\.value))
             }
             group.addTask {
-                let place = ResumePoint(start.mapValues { Int64($0) })
-                let ids = try await bench.follow("/v1/fleets/blue/orders", after: place, until: blues.count, heard)
+                let place = EncodedPosition(start.mapValues { Int64($0) })
+                let ids = try await fixture.follow("/v1/fleets/blue/orders", after: place, until: blues.count, heard)
                 let told = Dictionary(grouping: ids) { Int($0.prefix { $0 != ":" }) ?? -1 }
-                #expect(try await told == bench.orders(blues, after: start))
+                #expect(try await told == fixture.orders(blues, after: start))
             }
             for device in blues + ["red"] {
                 group.addTask {
-                    try await bench.command(device, "launch")
+                    try await fixture.command(device, "launch")
                     // Long enough for two kills of the service.
-                    while bench.starts < 3 {
-                        for event in ["home", "open"] { try await bench.command(device, event) }
+                    while fixture.starts < 3 {
+                        for event in ["home", "open"] { try await fixture.command(device, event) }
                     }
-                    for event in ["home", "open"] { try await bench.command(device, event) }
+                    for event in ["home", "open"] { try await fixture.command(device, event) }
                     // The last order of each device.
-                    try await bench.command(device, "crash")
+                    try await fixture.command(device, "crash")
                 }
             }
             for _ in 0..<2 {
                 try await heard.reaches(heard.count + 60)
-                try await bench.restart()
+                try await fixture.restart()
             }
             try await group.waitForAll()
         }
-        try await bench.stop()
+        try await fixture.stop()
     }
 }
 
 /// A database and a `lifecycle` process that can be restarted.
-private final class RestartBench: Sendable {
+private final class RestartFixture: Sendable {
     private struct Life {
         var process: ChildProcess?
         /// The number of starts.
@@ -79,7 +79,7 @@ private final class RestartBench: Sendable {
 
     private init(url: String, port: Int, pool: ConnectionPool) { (self.url, self.port, self.pool) = (url, port, pool) }
 
-    static func make() async throws -> RestartBench {
+    static func make() async throws -> RestartFixture {
         let url = try await PrivateCluster.shared().makeDatabase()
         let migration = try ChildProcess.start(
             ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", url])
@@ -87,7 +87,7 @@ private final class RestartBench: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
-        return RestartBench(url: url, port: try freePort(), pool: pool)
+        return RestartFixture(url: url, port: try freePort(), pool: pool)
     }
 
     var starts: Int { life.withLock { $0.starts } }
@@ -126,7 +126,9 @@ private final class RestartBench: Sendable {
     /// Reads a stream across disconnections, until it has delivered orders of `crashes` crashes.
     ///
     /// - Returns: the positions of the orders, as received.
-    func follow(_ path: String, after place: ResumePoint, until crashes: Int, _ heard: Tally) async throws -> [String] {
+    func follow(_ path: String, after place: EncodedPosition, until crashes: Int, _ heard: Tally) async throws
+        -> [String]
+    {
         var after = place.description
         var ids: [String] = []
         var rest = crashes
@@ -184,7 +186,7 @@ private final class RestartBench: Sendable {
     func partition(of device: String) -> Int { AggregateKey.device(device).partition(of: Self.partitions) }
 
     func heads() async throws -> [Int: Int] {
-        let rows = try await pool.run(Call(LogReader.heads))
+        let rows = try await pool.execute(Query(LogReader.heads))
         return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.int(0), try $0.int(1)) })
     }
 
@@ -193,7 +195,7 @@ private final class RestartBench: Sendable {
         var orders: [Int: [String]] = [:]
         for partition in Set(devices.map { partition(of: $0) }) {
             let place: [Parameter] = [.int4(Int32(partition)), .int(places[partition, default: 0]), .int(1_000_000)]
-            let told = try await pool.run(Call(LogReader.all, place))
+            let told = try await pool.execute(Query(LogReader.all, place))
                 .map { try LogReader.event($0) }.compactMap { Order($0) }
             orders[partition] = told.filter { devices.contains($0.device) }.map(\.order)
         }

@@ -23,10 +23,10 @@ struct OrderStream {
         text.removeFirst(": open\n\n".count)
     }
 
-    init(_ bench: LifecycleBench, _ path: String, after: String? = nil, key: String = LifecycleBench.operatorKey)
+    init(_ fixture: LifecycleFixture, _ path: String, after: String? = nil, key: String = LifecycleFixture.operatorKey)
         async throws
     {
-        try await self.init(bench.request("GET", path, key: key), after: after)
+        try await self.init(fixture.request("GET", path, key: key), after: after)
     }
 
     /// Returns the next order with its id; nil at the end of the stream.

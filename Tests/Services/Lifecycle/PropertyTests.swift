@@ -1,6 +1,6 @@
 import Contracts
 import LifecycleMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Random scenarios of a device. A failure names its seed.
-@Suite(.aside) struct LifecycleProperties {
+@Suite(.ownThread) struct LifecycleProperties {
     @Test(arguments: (1...40).map { UInt64($0) * 7919 })
     func `random scenarios keep the invariants`(seed: UInt64) throws {
         print("lifecycle property seed \(seed)")

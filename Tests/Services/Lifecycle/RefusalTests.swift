@@ -11,34 +11,34 @@ import Testing
 /// Each described refusal of a route occurs. All other tests check that each refusal is described.
 @Suite("Refusals", .timeLimit(.minutes(3))) struct RefusalTests {
     @Test func `every described refusal occurs`() async throws {
-        try await LifecycleBench.run { bench in
-            let given = Given(bench)
+        try await LifecycleFixture.run { fixture in
+            let given = Given(fixture)
             try await refuseWithoutWhatTheRouteIsAbout(given)
             try await refuseTransitions(given)
             try await refuseWork(given)
             try await refuseWakes(given)
             try await refusePlaces(given)
             try await refuseSettings(given)
-            #expect(given.all == Self.described(bench))
+            #expect(given.all == Self.described(fixture))
         }
     }
 
     @Test func `an undescribed response is found`() async throws {
-        try await LifecycleBench.run { bench in
-            let read = try await bench.send("GET", "/v1/devices/d1/apps/a")
-            #expect(bench.documentation.fault(of: read, to: "GET", "/v1/devices/d1/apps/a") == nil)
+        try await LifecycleFixture.run { fixture in
+            let read = try await fixture.send("GET", "/v1/devices/d1/apps/a")
+            #expect(fixture.documentation.fault(of: read, to: "GET", "/v1/devices/d1/apps/a") == nil)
             // Profiles exist without a registered device.
-            #expect(bench.documentation.fault(of: read, to: "GET", "/v1/profiles") != nil)
-            let profiles = try await bench.send("GET", "/v1/profiles")
-            #expect(bench.documentation.fault(of: profiles, to: "GET", "/v1/devices/d1") != nil)
+            #expect(fixture.documentation.fault(of: read, to: "GET", "/v1/profiles") != nil)
+            let profiles = try await fixture.send("GET", "/v1/profiles")
+            #expect(fixture.documentation.fault(of: profiles, to: "GET", "/v1/devices/d1") != nil)
         }
     }
 
     /// Provokes the refusals without a device, an app or a running app.
     private func refuseWithoutWhatTheRouteIsAbout(_ given: Given) async throws {
-        _ = try await given.bench.phone("still")
-        for route in given.bench.documentation.routes {
-            let codes = given.bench.documentation.codes(of: route)
+        _ = try await given.fixture.phone("still")
+        for route in given.fixture.documentation.routes {
+            let codes = given.fixture.documentation.codes(of: route)
             let cases = [
                 ("device_not_registered", "nobody", "a"), ("app_not_installed", "still", "none"),
                 ("app_not_running", "still", "a"),
@@ -55,81 +55,82 @@ import Testing
     }
 
     private func refuseTransitions(_ given: Given) async throws {
-        _ = try await given.bench.phone("d1")
+        _ = try await given.fixture.phone("d1")
         let device = "/v1/devices/d1"
         try await given.refuse("illegal_transition", "POST", device + "/apps/a/transitions", #"{"event":"home"}"#)
         try await given.refuse("illegal_transition", "POST", device + "/app-switcher/a")
         try await given.refuse("illegal_transition", "DELETE", device + "/app-switcher/a")
-        try await given.bench.send("POST", device + "/power", #"{"event":"off"}"#)
+        try await given.fixture.send("POST", device + "/power", #"{"event":"off"}"#)
         try await given.refuse("device_off", "POST", device + "/apps/a/transitions", #"{"event":"launch"}"#)
         try await given.refuse("device_off", "POST", device + "/app-switcher/a")
         try await given.refuse("device_off", "DELETE", device + "/app-switcher/a")
         try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
-        try await given.bench.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
-        try await given.bench.send("PUT", "/v1/devices/old/apps/a", "{}")
+        try await given.fixture.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
+        try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
         let prewarming = #"{"event":"prewarm"}"#
         try await given.refuse("unsupported_on_profile", "POST", "/v1/devices/old/apps/a/transitions", prewarming)
     }
 
     private func refuseWork(_ given: Given) async throws {
-        _ = try await given.bench.phone("d2", manifest: #"{"exitsOnSuspend":true}"#)
+        _ = try await given.fixture.phone("d2", manifest: #"{"exitsOnSuspend":true}"#)
         let app = "/v1/devices/d2/apps/a"
-        try await given.bench.transition("d2", "launch")
+        try await given.fixture.transition("d2", "launch")
         try await given.refuse("invalid_task", "POST", app + "/tasks", "{}")
         try await given.refuse("already_completed", "POST", app + "/callbacks/didEnterBackground/completion", "{}")
     }
 
     private func refuseWakes(_ given: Given) async throws {
-        let bench = given.bench
-        _ = try await bench.phone("d3", manifest: #"{"backgroundModes":["fetch"]}"#)
+        let fixture = given.fixture
+        _ = try await fixture.phone("d3", manifest: #"{"backgroundModes":["fetch"]}"#)
         let app = "/v1/devices/d3/apps/a"
-        try await bench.transition("d3", "launch")
-        try await bench.send("POST", app + "/tasks", "{}")
-        try await bench.transition("d3", "home")
+        try await fixture.transition("d3", "launch")
+        try await fixture.send("POST", app + "/tasks", "{}")
+        try await fixture.transition("d3", "home")
         try await given.refuse("activity_not_allowed", "POST", app + "/activities/audio", "{}")
         try await given.refuse("unknown_wake", "POST", app + "/wakes/none/completion", "{}")
-        try await bench.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
-        let fetch = try await wake(of: app, bench) + "/completion"
+        try await fixture.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
+        let fetch = try await wake(of: app, fixture) + "/completion"
         try await given.refuse("result_missing", "POST", fetch, "{}")
-        #expect(try await bench.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
+        #expect(try await fixture.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
         try await given.refuse("already_completed", "POST", fetch, #"{"result":"newData"}"#)
-        try await bench.append(FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
-        try await given.refuse("success_missing", "POST", try await wake(of: app, bench) + "/completion", "{}")
+        try await fixture.append(
+            FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
+        try await given.refuse("success_missing", "POST", try await wake(of: app, fixture) + "/completion", "{}")
     }
 
     private func refusePlaces(_ given: Given) async throws {
-        let bench = given.bench
+        let fixture = given.fixture
         let circle = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
-        try await bench.send("PUT", "/v1/devices/d4", #"{"profile":"ios15","gps":false,"cellular":false}"#)
-        try await bench.send("PUT", "/v1/devices/d4/apps/a", "{}")
-        try await bench.transition("d4", "launch")
-        _ = try await bench.phone("d5")
-        try await bench.transition("d5", "launch")
+        try await fixture.send("PUT", "/v1/devices/d4", #"{"profile":"ios15","gps":false,"cellular":false}"#)
+        try await fixture.send("PUT", "/v1/devices/d4/apps/a", "{}")
+        try await fixture.transition("d4", "launch")
+        _ = try await fixture.phone("d5")
+        try await fixture.transition("d5", "launch")
         for (device, code) in [("d4", "unavailable_on_device"), ("d5", "location_denied")] {
             let app = "/v1/devices/\(device)/apps/a"
             try await given.refuse(code, "PUT", app + "/regions/home", circle)
             try await given.refuse(code, "PUT", app + "/significant-location-changes")
         }
         try await given.refuse("location_denied", "POST", "/v1/devices/d5/apps/a/activities/location", "{}")
-        try await bench.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
+        try await fixture.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
         let continent = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":2000000}"#
         try await given.refuse("region_monitoring_failure", "PUT", "/v1/devices/d5/apps/a/regions/home", continent)
     }
 
     private func refuseSettings(_ given: Given) async throws {
-        _ = try await given.bench.phone("d6")
+        _ = try await given.fixture.phone("d6")
         let device = "/v1/devices/d6"
-        try await given.bench.send("PUT", device + "/settings", #"{"restrictions":{"backgroundRefresh":true}}"#)
+        try await given.fixture.send("PUT", device + "/settings", #"{"restrictions":{"backgroundRefresh":true}}"#)
         for path in [device, device + "/apps/a"] {
             try await given.refuse("restricted", "PUT", path + "/settings", #"{"backgroundRefresh":"off"}"#)
         }
     }
 
     /// Waits for the only open wake and returns it.
-    private func wake(of app: String, _ bench: LifecycleBench) async throws -> String {
+    private func wake(of app: String, _ fixture: LifecycleFixture) async throws -> String {
         let found = Signal<String>()
         try await eventually(describe: "a wake") {
-            let wakes = try await bench.send("GET", app)["wakes"]?.members ?? []
+            let wakes = try await fixture.send("GET", app)["wakes"]?.members ?? []
             return wakes.count == 1 && found.fire(wakes[0].name)
         }
         return app + "/wakes/" + (try await found.value())
@@ -148,7 +149,7 @@ import Testing
     }
 
     /// Returns each described refusal with its route.
-    private static func described(_ bench: LifecycleBench) -> Set<String> {
+    private static func described(_ fixture: LifecycleFixture) -> Set<String> {
         let codes: Set = [
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
@@ -156,8 +157,8 @@ import Testing
             "unavailable_on_device", "restricted",
         ]
         return Set(
-            bench.documentation.routes.flatMap { route in
-                bench.documentation.codes(of: route).filter(codes.contains).map {
+            fixture.documentation.routes.flatMap { route in
+                fixture.documentation.codes(of: route).filter(codes.contains).map {
                     "\(route.method.rawValue) \(route.path) \($0)"
                 }
             })
@@ -166,16 +167,16 @@ import Testing
 
 /// The refusals so far, with their routes.
 private final class Given: Sendable {
-    let bench: LifecycleBench
+    let fixture: LifecycleFixture
     private let refusals = Mutex<Set<String>>([])
     var all: Set<String> { refusals.withLock { $0 } }
 
-    init(_ bench: LifecycleBench) { self.bench = bench }
+    init(_ fixture: LifecycleFixture) { self.fixture = fixture }
 
     func refuse(_ code: String, _ method: String, _ path: String, _ body: String? = nil) async throws {
-        let answer = try await bench.send(method, path, body)
+        let answer = try await fixture.send(method, path, body)
         #expect(answer.code == code, "\(method) \(path): \(answer.body)")
-        let route = try #require(bench.documentation.route(method, path))
+        let route = try #require(fixture.documentation.route(method, path))
         refusals.withLock { _ = $0.insert("\(route.method.rawValue) \(route.path) \(code)") }
     }
 }

@@ -52,18 +52,18 @@ import Testing
     ]
 
     @Test func `one device uses every route`() async throws {
-        try await LifecycleBench.run { bench in
+        try await LifecycleFixture.run { fixture in
             let path = "/v1/devices/d1"
             let app = path + "/apps/a"
-            let registered = try await bench.send("PUT", path, #"{"profile":"ios15","model":"iPhone15,2"}"#)
+            let registered = try await fixture.send("PUT", path, #"{"profile":"ios15","model":"iPhone15,2"}"#)
             #expect(registered.status == 201)
             #expect(registered["device"] == "d1")
             #expect(registered["registration"]?["model"] == "iPhone15,2")
             // From now on, the device uses its own token.
             let token = try #require(registered["token"]?.string)
             @Sendable func call(_ method: String, _ path: String, _ body: String? = nil) async throws
-                -> LifecycleBench.Answer
-            { try await bench.send(method, path, body, key: token) }
+                -> LifecycleFixture.Answer
+            { try await fixture.send(method, path, body, key: token) }
 
             let manifest = #"{"backgroundModes":["fetch"],"handlersReturn":"reported"}"#
             #expect(try await call("PUT", app, manifest).status == 201)
@@ -104,79 +104,79 @@ import Testing
             #expect(try await call("DELETE", app).status == 204)
             #expect(try await call("DELETE", path).status == 204)
             // Deregistration revoked its token, so an operator sends the request.
-            #expect(try await bench.send("GET", path).code == "device_not_registered")
+            #expect(try await fixture.send("GET", path).code == "device_not_registered")
         }
     }
 
     @Test func `home moves an app to the background, and its suspension follows`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
-            try await bench.transition("d1", "launch")
-            let home = try await bench.transition("d1", "home")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
+            try await fixture.transition("d1", "launch")
+            let home = try await fixture.transition("d1", "home")
             #expect(home["state"] == "background")
             #expect(home["callbacks"] == ["willResignActive", "didEnterBackground"])
-            let read = try await bench.send("GET", "/v1/devices/d1/apps/a")
+            let read = try await fixture.send("GET", "/v1/devices/d1/apps/a")
             #expect(read["state"] == "suspended")
             #expect(home["version"]?.int.map { "\"\($0)\"" } == read.headers.first(name: "ETag"))
         }
     }
 
     @Test func `an unknown device is not found`() async throws {
-        try await LifecycleBench.run { bench in
+        try await LifecycleFixture.run { fixture in
             for call in Self.calls where call.method != "PUT" || call.path != "" {
-                let answer = try await bench.send(call.method, "/v1/devices/nobody" + call.path, call.body)
+                let answer = try await fixture.send(call.method, "/v1/devices/nobody" + call.path, call.body)
                 #expect(answer.status == 404, "\(call.method) \(call.path): \(answer.body)")
                 #expect(answer.code == "device_not_registered", "\(call.method) \(call.path)")
             }
-            #expect(try await bench.log(of: "nobody").isEmpty)
+            #expect(try await fixture.log(of: "nobody").isEmpty)
         }
     }
 
     @Test func `invalid input is reported with its pointer and changes nothing`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
-            let before = try await bench.log(of: "d1")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
+            let before = try await fixture.log(of: "d1")
             for call in Self.calls {
                 guard let wrong = call.wrong else { continue }
-                let answer = try await bench.send(call.method, "/v1/devices/d1" + call.path, wrong)
+                let answer = try await fixture.send(call.method, "/v1/devices/d1" + call.path, wrong)
                 #expect(answer.status == 422, "\(call.method) \(call.path): \(answer.body)")
                 #expect(answer["faults"]?[0]?["pointer"]?.string == call.pointer, "\(call.method) \(call.path)")
             }
             for path in ["/apps/a%20b", "/orders?after=x", "/orders?wait=99"] {
-                #expect(try await bench.send("GET", "/v1/devices/d1" + path).status == 400, "\(path)")
+                #expect(try await fixture.send("GET", "/v1/devices/d1" + path).status == 400, "\(path)")
             }
-            let unheard = try await bench.send("POST", "/v1/devices/d1/apps/a/callbacks/didExplode/completion", "{}")
+            let unheard = try await fixture.send("POST", "/v1/devices/d1/apps/a/callbacks/didExplode/completion", "{}")
             #expect(unheard.status == 404)
-            #expect(try await bench.send("POST", "/v1/devices/d1/apps/a/activities/juggling", "{}").status == 404)
-            #expect(try await bench.log(of: "d1") == before)
+            #expect(try await fixture.send("POST", "/v1/devices/d1/apps/a/activities/juggling", "{}").status == 404)
+            #expect(try await fixture.log(of: "d1") == before)
         }
     }
 
     @Test func `the token of another device gives no access`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
-            let stranger = try await bench.phone("d2")
-            let fleet = try await bench.tokens.fleet("others")
-            let before = try await bench.log(of: "d1")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
+            let stranger = try await fixture.phone("d2")
+            let fleet = try await fixture.tokens.fleet("others")
+            let before = try await fixture.log(of: "d1")
             for call in Self.calls {
                 for key in [stranger, fleet] where !(key == fleet && call.method == "PUT" && call.path == "") {
-                    let answer = try await bench.send(call.method, "/v1/devices/d1" + call.path, call.body, key: key)
+                    let answer = try await fixture.send(call.method, "/v1/devices/d1" + call.path, call.body, key: key)
                     #expect(answer.status == 404, "\(call.method) \(call.path): \(answer.body)")
                     #expect(answer.code == "not_found", "\(call.method) \(call.path)")
                 }
-                let anonymous = try await bench.send(call.method, "/v1/devices/d1" + call.path, call.body, key: nil)
+                let anonymous = try await fixture.send(call.method, "/v1/devices/d1" + call.path, call.body, key: nil)
                 #expect(anonymous.status == 401)
             }
-            #expect(try await bench.log(of: "d1") == before)
+            #expect(try await fixture.log(of: "d1") == before)
         }
     }
 
     @Test func `a key with scope read can only read`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
             for call in Self.calls {
-                let answer = try await bench.send(
-                    call.method, "/v1/devices/d1" + call.path, call.body, key: LifecycleBench.readerKey)
+                let answer = try await fixture.send(
+                    call.method, "/v1/devices/d1" + call.path, call.body, key: LifecycleFixture.readerKey)
                 if call.method == "GET" {
                     // These routes refuse because of the app's state, not because of the key.
                     #expect([200, 409].contains(answer.status), "\(call.method) \(call.path): \(answer.body)")
@@ -188,30 +188,30 @@ import Testing
     }
 
     @Test func `a repeated request with an idempotency key has one effect`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
             let path = "/v1/devices/d1/apps/a/transitions"
             let headers = ["Idempotency-Key": "k1"]
-            let first = try await bench.send("POST", path, #"{"event":"launch"}"#, headers)
-            let count = try await bench.log(of: "d1").count
-            let second = try await bench.send("POST", path, #"{"event":"launch"}"#, headers)
+            let first = try await fixture.send("POST", path, #"{"event":"launch"}"#, headers)
+            let count = try await fixture.log(of: "d1").count
+            let second = try await fixture.send("POST", path, #"{"event":"launch"}"#, headers)
             #expect(first.status == 200 && second.status == 200)
             #expect(first.body == second.body)
-            #expect(try await bench.log(of: "d1").count == count)
-            let other = try await bench.send("POST", path, #"{"event":"home"}"#, headers)
+            #expect(try await fixture.log(of: "d1").count == count)
+            let other = try await fixture.send("POST", path, #"{"event":"home"}"#, headers)
             #expect(other.code == "idempotency_conflict")
             // Without the key, it is a second launch of an active app.
-            #expect(try await bench.transition("d1", "launch").code == "illegal_transition")
+            #expect(try await fixture.transition("d1", "launch").code == "illegal_transition")
         }
     }
 
     @Test func `an outdated If-Match is refused`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
-            let tag = try #require(try await bench.send("GET", "/v1/devices/d1").headers.first(name: "ETag"))
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
+            let tag = try #require(try await fixture.send("GET", "/v1/devices/d1").headers.first(name: "ETag"))
             let path = "/v1/devices/d1/apps/a/transitions"
-            #expect(try await bench.send("POST", path, #"{"event":"launch"}"#, ["If-Match": tag]).status == 200)
-            #expect(try await bench.send("POST", path, #"{"event":"home"}"#, ["If-Match": tag]).status == 412)
+            #expect(try await fixture.send("POST", path, #"{"event":"launch"}"#, ["If-Match": tag]).status == 200)
+            #expect(try await fixture.send("POST", path, #"{"event":"home"}"#, ["If-Match": tag]).status == 412)
         }
     }
 }

@@ -16,39 +16,39 @@ import Timeline
 /// The real `lifecycle` as a process, killed while an app has a limit.
 @Suite(.timeLimit(.minutes(2))) struct ServiceOutageTests {
     @Test func `a wake whose limit passed during an outage can still be completed`() async throws {
-        let bench = try await OutageBench.make()
-        let first = try await bench.start()
-        try await bench.call("PUT", "", #"{"profile":"ios15"}"#)
-        try await bench.call("PUT", "/apps/a", #"{"backgroundModes":["remote-notification"]}"#)
-        try await bench.call("POST", "/apps/a/transitions", #"{"event":"launch"}"#)
-        try await bench.call("POST", "/apps/a/transitions", #"{"event":"home"}"#)
-        try await bench.askForWake()
-        let woken = try await bench.event(LifecycleEvent.AppWoken.self)
+        let fixture = try await OutageFixture.make()
+        let first = try await fixture.start()
+        try await fixture.call("PUT", "", #"{"profile":"ios15"}"#)
+        try await fixture.call("PUT", "/apps/a", #"{"backgroundModes":["remote-notification"]}"#)
+        try await fixture.call("POST", "/apps/a/transitions", #"{"event":"launch"}"#)
+        try await fixture.call("POST", "/apps/a/transitions", #"{"event":"home"}"#)
+        try await fixture.askForWake()
+        let woken = try await fixture.event(LifecycleEvent.AppWoken.self)
         first.signal(SIGKILL)
         try await first.exit()
-        try await Backends.leave(of: "lifecycle", in: bench.url)
-        try await bench.step(to: woken.deadline + .seconds(5))
-        try await bench.waitUntilLeasesExpire()
+        try await Backends.leave(of: "lifecycle", in: fixture.url)
+        try await fixture.step(to: woken.deadline + .seconds(5))
+        try await fixture.waitUntilLeasesExpire()
 
-        let second = try await bench.start()
+        let second = try await fixture.start()
         let path = "/apps/a/wakes/\(woken.wake)/completion"
-        var answer = try await bench.send("POST", path, #"{"result":"newData"}"#)
+        var answer = try await fixture.send("POST", path, #"{"result":"newData"}"#)
         // The device retries after 503.
-        while answer.status == 503 { answer = try await bench.send("POST", path, #"{"result":"newData"}"#) }
+        while answer.status == 503 { answer = try await fixture.send("POST", path, #"{"result":"newData"}"#) }
         #expect(answer.status == 200 || answer.status == 204, "\(answer.body)")
-        let noted = try await bench.event(LifecycleEvent.OutageNoted.self)
+        let noted = try await fixture.event(LifecycleEvent.OutageNoted.self)
         #expect(noted.from < woken.deadline && noted.until > woken.deadline)
-        let types = try await bench.types()
+        let types = try await fixture.types()
         #expect(types.contains(LifecycleEvent.WakeCompleted.type))
         #expect(!types.contains(LifecycleEvent.AppTerminated.type))
         second.signal(SIGTERM)
         #expect(try await second.exit(within: 60) == .exited(0), "\(second.errors.tail())")
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
 /// A database with a frozen suite clock, which tests advance.
-private struct OutageBench: Sendable {
+private struct OutageFixture: Sendable {
     private static let device = "phone"
     private static let partitions = 16
 
@@ -58,7 +58,7 @@ private struct OutageBench: Sendable {
     private var key: AggregateKey { .device(Self.device) }
     private var partition: Int32 { Int32(key.partition(of: Self.partitions)) }
 
-    static func make() async throws -> OutageBench {
+    static func make() async throws -> OutageFixture {
         let url = try await PrivateCluster.shared().makeDatabase()
         let migration = try ChildProcess.start(
             ChildProcess.product("lifecycle"), ["migrate", "--migration-database-url", url, "--virtual-time"])
@@ -66,8 +66,8 @@ private struct OutageBench: Sendable {
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
-        _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, true)")))
-        return OutageBench(url: url, port: try freePort(), pool: pool)
+        _ = try await pool.execute(Query(Statement("SELECT bus.set_clock(1, true)")))
+        return OutageFixture(url: url, port: try freePort(), pool: pool)
     }
 
     func start() async throws -> ChildProcess {
@@ -106,12 +106,12 @@ private struct OutageBench: Sendable {
             .int4(partition), .uuid(UUID()), .text(PushEvent.WakeRequested.type), .text(key.description),
             .text(String(decoding: data.jsonBytes, as: UTF8.self)),
         ]
-        _ = try await pool.run(Call(insert, values))
+        _ = try await pool.execute(Query(insert, values))
     }
 
     private func log() async throws -> [Event] {
-        try await pool.run(
-            Call(LogReader.ofKey, [.int4(partition), .text(key.description), .int(0), .int(100_000)])
+        try await pool.execute(
+            Query(LogReader.ofKey, [.int4(partition), .text(key.description), .int(0), .int(100_000)])
         ).map { try LogReader.event($0) }
     }
 
@@ -126,13 +126,13 @@ private struct OutageBench: Sendable {
     }
 
     func step(to moment: Instant) async throws {
-        _ = try await pool.run(Call(Statement("SELECT bus.step_clock($1)"), [.int(Int(moment.milliseconds))]))
+        _ = try await pool.execute(Query(Statement("SELECT bus.step_clock($1)"), [.int(Int(moment.milliseconds))]))
     }
 
     func waitUntilLeasesExpire() async throws {
         let living = Statement("SELECT count(*) FROM bus.cursors WHERE lease_expires > clock_timestamp()")
         try await eventually(within: 60, describe: "the leases expire") {
-            try await pool.run(Call(living))[0].int(0) == 0
+            try await pool.execute(Query(living))[0].int(0) == 0
         }
     }
 }

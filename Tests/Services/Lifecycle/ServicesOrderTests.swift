@@ -9,65 +9,66 @@ import Timeline
     private static let deadline = Instant(milliseconds: 1_750_000_000_000)
 
     @Test func `a device gets the orders of transfer and push in log order`() async throws {
-        try await LifecycleBench.run { bench in
-            let token = try await bench.phone("d1", fleet: "blue")
+        try await LifecycleFixture.run { fixture in
+            let token = try await fixture.phone("d1", fleet: "blue")
             let path = "/v1/devices/d1/orders"
-            let start = try #require(try await bench.send("GET", path + "?wait=0")["next"]?.string)
-            var device = try await OrderStream(bench, path, key: token)
-            var fleet = try await OrderStream(bench, "/v1/fleets/blue/orders")
-            let place = TaskPlace(app: "a", session: "s", task: 2)
-            try await bench.append(PushEvent.TokenRegistered(app: "a", environment: .sandbox, token: "f00d"), to: "d1")
-            try await bench.transition("d1", "launch")
-            try await bench.append(PushEvent.NotificationOpened(app: "a", notification: "n"), to: "d1")
+            let start = try #require(try await fixture.send("GET", path + "?wait=0")["next"]?.string)
+            var device = try await OrderStream(fixture, path, key: token)
+            var fleet = try await OrderStream(fixture, "/v1/fleets/blue/orders")
+            let place = TaskKey(app: "a", session: "s", task: 2)
+            try await fixture.append(
+                PushEvent.TokenRegistered(app: "a", environment: .sandbox, token: "f00d"), to: "d1")
+            try await fixture.transition("d1", "launch")
+            try await fixture.append(PushEvent.NotificationOpened(app: "a", notification: "n"), to: "d1")
             // `lifecycle` opens the app in a reaction, which must be in the log before the next events.
             var heard: [JSON?] = []
             while heard.count < 3 { heard.append(try await device.next()?.order) }
             // These events give no orders.
-            try await bench.append(
+            try await fixture.append(
                 PushEvent.TokenUnregistered(app: "a", cause: .unregistered, environment: .sandbox, token: "f00d"),
                 to: "d1")
-            try await bench.append(TransferEvent.AttemptScheduled(place), to: "d1")
-            try await bench.append(TransferEvent.ResponseReceived(place), to: "d1")
-            try await bench.append(
+            try await fixture.append(TransferEvent.AttemptScheduled(place), to: "d1")
+            try await fixture.append(TransferEvent.ResponseReceived(place), to: "d1")
+            try await fixture.append(
                 TransferEvent.ResponseReceived(place) { event in
                     event.from = 40
                     event.response.completeLength = 100
                 }, to: "d1")
-            try await bench.append(
+            try await fixture.append(
                 TransferEvent.ProgressMade(place) { event in
                     event.bytesWritten = 60
                     event.totalBytesWritten = 100
                 }, to: "d1")
             // The app had no delegate for these.
-            try await bench.append(TransferEvent.ProgressMade(place) { $0.isTold = false }, to: "d1")
-            try await bench.append(TransferEvent.BodySent(place) { $0.isTold = false }, to: "d1")
-            try await bench.append(
+            try await fixture.append(TransferEvent.ProgressMade(place) { $0.isDelivered = false }, to: "d1")
+            try await fixture.append(TransferEvent.BodySent(place) { $0.isDelivered = false }, to: "d1")
+            try await fixture.append(
                 TransferEvent.BodySent(place) { event in
                     event.bytesSent = 5
                     event.totalBytesSent = 7
                     event.totalBytesExpectedToSend = 9
                 }, to: "d1")
             for kind in TransferKind.allCases {
-                try await bench.append(
+                try await fixture.append(
                     TransferEvent.ProgressTold(place) { event in
                         event.kind = kind
                         event.bytes = 3
                         event.totalBytes = 4
                     }, to: "d1")
             }
-            try await bench.append(TransferEvent.ProgressTold(place) { $0.resumedAt = 6 }, to: "d1")
-            try await bench.append(TransferEvent.TaskCompleted(place), to: "d1")
-            try await bench.append(
+            try await fixture.append(TransferEvent.ProgressTold(place) { $0.resumedAt = 6 }, to: "d1")
+            try await fixture.append(TransferEvent.TaskCompleted(place), to: "d1")
+            try await fixture.append(
                 TransferEvent.ChallengePresented(place) { event in
                     event.id = "c"
                     event.until = Self.deadline
                     event.challenge.host = "h"
                     event.challenge.port = 80
                 }, to: "d1")
-            try await bench.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
-            try await bench.append(
+            try await fixture.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
+            try await fixture.append(
                 TransferEvent.EventsDelivered(app: "a", finishesEvents: true, session: "s", tasks: [2, 1]), to: "d1")
-            try await bench.append(TransferEvent.SessionEnded(app: "a", session: "s"), to: "d1")
+            try await fixture.append(TransferEvent.SessionEnded(app: "a", session: "s"), to: "d1")
             let expected: [(type: String, name: String, data: JSON)] = [
                 (
                     "callback", "didRegisterForRemoteNotificationsWithDeviceToken",
@@ -142,7 +143,7 @@ import Timeline
                     ["callbacks": ["didBecomeInvalidWithError"], "session": "s"]
                 ),
             ]
-            let polled = try #require(try await bench.send("GET", path + "?wait=0&after=\(start)")["items"]?.items)
+            let polled = try #require(try await fixture.send("GET", path + "?wait=0&after=\(start)")["items"]?.items)
             #expect(polled.count == expected.count)
             for (expected, polled) in zip(expected, polled) {
                 #expect(polled["type"]?.string == expected.type && polled["name"]?.string == expected.name)
@@ -158,33 +159,33 @@ import Timeline
     }
 
     @Test func `a new stream begins at the end of the log`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
-            let old = TransferEvent.ProgressMade(TaskPlace(app: "a", session: "s", task: 1))
-            try await bench.append(old, to: "d1")
-            var stream = try await OrderStream(bench, "/v1/devices/d1/orders")
-            let poll = try await bench.send("GET", "/v1/devices/d1/orders?wait=0")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
+            let old = TransferEvent.ProgressMade(TaskKey(app: "a", session: "s", task: 1))
+            try await fixture.append(old, to: "d1")
+            var stream = try await OrderStream(fixture, "/v1/devices/d1/orders")
+            let poll = try await fixture.send("GET", "/v1/devices/d1/orders?wait=0")
             #expect(poll["items"] == [])
-            try await bench.transition("d1", "launch")
+            try await fixture.transition("d1", "launch")
             #expect(try await stream.next()?.order["name"] == "didBecomeActive")
         }
     }
 
     @Test func `a long poll returns a limited number of orders and continues after them`() async throws {
-        try await LifecycleBench.run { bench in
-            _ = try await bench.phone("d1")
+        try await LifecycleFixture.run { fixture in
+            _ = try await fixture.phone("d1")
             let path = "/v1/devices/d1/orders?wait=0"
-            var after = try #require(try await bench.send("GET", path)["next"]?.string)
+            var after = try #require(try await fixture.send("GET", path)["next"]?.string)
             let count = OrderList.limit + 7
             for task in 1...count {
                 // Every second event gives an order.
-                let place = TaskPlace(app: "a", session: "s", task: task)
-                try await bench.append(TransferEvent.AttemptScheduled(place), to: "d1")
-                try await bench.append(TransferEvent.ProgressMade(place), to: "d1")
+                let place = TaskKey(app: "a", session: "s", task: task)
+                try await fixture.append(TransferEvent.AttemptScheduled(place), to: "d1")
+                try await fixture.append(TransferEvent.ProgressMade(place), to: "d1")
             }
             var tasks: [Int] = []
             for expected in [OrderList.limit, 7, 0] {
-                let answer = try await bench.send("GET", path + "&after=\(after)")
+                let answer = try await fixture.send("GET", path + "&after=\(after)")
                 let items = try #require(answer["items"]?.items)
                 #expect(items.count == expected)
                 tasks += items.compactMap { $0["data"]?["task"]?.int }

@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 import LifecycleMachine
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -10,7 +10,7 @@ import Testing
 import Timeline
 
 /// Compares the state diagram in the machine's documentation with the transitions of apps.
-@Suite(.aside) struct StateDiagramTests {
+@Suite(.ownThread) struct StateDiagramTests {
     @Test func `the diagram has exactly the transitions that apps take`() throws {
         var taken = TakenEdges()
         for seed in 1...20 {

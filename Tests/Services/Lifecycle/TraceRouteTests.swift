@@ -13,9 +13,9 @@ import Timeline
     @Test(arguments: 0..<shares)
     func `golden traces give the same events over REST`(share: Int) async throws {
         let traces = try Self.sample()
-        try await LifecycleBench.run(virtual: true) { bench in
+        try await LifecycleFixture.run(virtual: true) { fixture in
             for (number, trace) in traces.enumerated() where number % Self.shares == share {
-                var player = try await RoutePlayer(trace, bench, device: "phone-\(number)")
+                var player = try await RoutePlayer(trace, fixture, device: "phone-\(number)")
                 do { try await player.play() } catch { Issue.record(error) }
             }
         }
@@ -42,19 +42,19 @@ import Timeline
 private struct RoutePlayer {
     private let trace: Trace
     private let script: TraceScript<LifecycleMachine>
-    private let bench: LifecycleBench
+    private let fixture: LifecycleFixture
     private let device: String
     private let beginning: Instant
     private var words: TraceWords
     /// The number of compared events.
     private var seen = 0
 
-    init(_ trace: Trace, _ bench: LifecycleBench, device: String) async throws {
+    init(_ trace: Trace, _ fixture: LifecycleFixture, device: String) async throws {
         self.trace = trace
-        self.bench = bench
+        self.fixture = fixture
         self.device = device
         script = try .lifecycle(trace)
-        beginning = try await bench.clock.read().now
+        beginning = try await fixture.clock.read().now
         words = TraceWords(beginning: beginning, identifiers: script.identifiers)
     }
 
@@ -74,7 +74,7 @@ private struct RoutePlayer {
             }
         }
         // The deadlines of this device must not delay later traces.
-        try await bench.send("DELETE", "/v1/devices/\(device)")
+        try await fixture.send("DELETE", "/v1/devices/\(device)")
     }
 
     /// Performs a step. Returns its events, and the code of a refusal.
@@ -84,15 +84,15 @@ private struct RoutePlayer {
         let step = TraceStep(document: words.resolve(step.document))
         var refused: String?
         if let asked = try TraceScript.wakeRequest(step) {
-            try await bench.append(asked, to: device, at: moment)
+            try await fixture.append(asked, to: device, at: moment)
             try await settle(at: moment)
         } else if step.action != "advance" {
             let call = step.call(of: device)
             let body = call.body.map { String(decoding: $0.bytes, as: UTF8.self) }
-            let answer = try await bench.send(call.method, call.path, body)
+            let answer = try await fixture.send(call.method, call.path, body)
             if answer.status >= 300 { refused = answer.code ?? "\(answer.status)" }
         }
-        let log = try await bench.log(of: device)
+        let log = try await fixture.log(of: device)
         let events = log.dropFirst(seen).filter { $0.source == LifecycleEvent.source }
         seen = log.count
         words.note(events)
@@ -101,11 +101,11 @@ private struct RoutePlayer {
 
     /// Advances the suite clock through all deadlines, and waits until the services settle.
     private func settle(at moment: Instant) async throws {
-        _ = try await bench.clock.advance(by: moment - bench.clock.read().now)
+        _ = try await fixture.clock.advance(by: moment - fixture.clock.read().now)
     }
 
     private func state() async throws -> LifecycleMachine {
-        let answer = try await bench.send("GET", "/v1/devices/\(device)")
+        let answer = try await fixture.send("GET", "/v1/devices/\(device)")
         return answer.status == 200 ? try LifecycleMachine(json: answer.json) : LifecycleMachine()
     }
 }

@@ -3,7 +3,7 @@ import LifecycleMachine
 import TestSupport
 import Testing
 
-@Suite(.aside) struct LifecycleTraces {
+@Suite(.ownThread) struct LifecycleTraces {
     @Test(arguments: try Trace.all())
     func `a golden trace gives exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .lifecycle(trace))

@@ -11,8 +11,8 @@ import Testing
 /// The files of the dashboard over HTTP.
 @Suite("The dashboard's files", .timeLimit(.minutes(2))) struct DashboardFilesTests {
     @Test func `the page is public and its policy allows only its own files`() async throws {
-        try await OpsBench.run { bench in
-            let page = try await bench.get("/", key: nil)
+        try await OpsFixture.run { fixture in
+            let page = try await fixture.get("/", key: nil)
             #expect(page.status == 200 && page.headers["content-type"] == "text/html; charset=utf-8")
             let policy = try #require(page.headers["content-security-policy"])
             #expect(policy.hasPrefix("default-src 'none';") && !policy.contains("unsafe"))
@@ -24,15 +24,15 @@ import Testing
                 #expect(!page.body.contains(forbidden), "\(forbidden)")
             }
             let tag = try #require(page.headers["etag"])
-            #expect(try await bench.get("/", key: nil, ["If-None-Match": tag]).status == 304)
-            #expect(try await !bench.get("/openapi.json", key: nil).body.contains("dashboard"))
+            #expect(try await fixture.get("/", key: nil, ["If-None-Match": tag]).status == 304)
+            #expect(try await !fixture.get("/openapi.json", key: nil).body.contains("dashboard"))
         }
     }
 
     @Test func `a monitor may ask for the page by HEAD`() async throws {
-        try await OpsBench.run { bench in
+        try await OpsFixture.run { fixture in
             let answer = try await HTTPClient.shared.execute(
-                bench.request("/", "HEAD", key: nil), timeout: .seconds(60))
+                fixture.request("/", "HEAD", key: nil), timeout: .seconds(60))
             #expect(answer.status == .ok)
             #expect(answer.headers.first(name: "Content-Type") == "text/html; charset=utf-8")
         }
@@ -40,11 +40,11 @@ import Testing
 
     /// Follows the names in the page and in its scripts, and checks the media types.
     @Test func `every file that the page names is served`() async throws {
-        try await OpsBench.run { bench in
+        try await OpsFixture.run { fixture in
             var seen: [String: String] = [:]
             var open = ["/"]
             while let path = open.popLast() {
-                let file = try await bench.get(path, key: nil)
+                let file = try await fixture.get(path, key: nil)
                 #expect(file.status == 200, "\(path)")
                 #expect(file.headers["content-security-policy"] != nil && file.headers["etag"] != nil, "\(path)")
                 seen[path] = file.headers["content-type"] ?? ""

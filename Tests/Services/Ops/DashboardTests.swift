@@ -11,17 +11,17 @@ import Testing
 @Suite("The dashboard", .timeLimit(.minutes(5)), .enabled(if: Browser.isInstalled, "apt-get install chromium"))
 struct DashboardTests {
     /// Appends a few devices, and some events of every kind that the overview shows.
-    private static func live(_ bench: OpsBench) async throws {
+    private static func live(_ fixture: OpsFixture) async throws {
         for device in ["d1", "d2", "d3", "other"] {
             let registered = LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
-            try await bench.append(type(of: registered).type, to: device, data: text(registered))
+            try await fixture.append(type(of: registered).type, to: device, data: text(registered))
         }
         for app in ["mail", "chat"] {
             let installed = LifecycleEvent.AppInstalled(app: app, manifest: Manifest())
-            try await bench.append(type(of: installed).type, to: "d1", app: app, data: text(installed))
+            try await fixture.append(type(of: installed).type, to: "d1", app: app, data: text(installed))
         }
         let launched = LifecycleEvent.AppLaunched(app: "mail", callbacks: [])
-        try await bench.append(type(of: launched).type, to: "d1", app: "mail", data: text(launched))
+        try await fixture.append(type(of: launched).type, to: "d1", app: "mail", data: text(launched))
         let happenings: [(type: String, count: Int, data: String)] = [
             ("lifecycle.app.woken", 5, #"{"reason":"push"}"#), ("lifecycle.app.woken", 2, #"{"reason":"fetch"}"#),
             ("lifecycle.wake.refused", 3, #"{"reason":"fetch","refusal":"lowPowerMode"}"#),
@@ -32,22 +32,23 @@ struct DashboardTests {
             ("transfer.task.completed", 2, #"{"error":{"code":"timedOut"}}"#),
         ]
         for (type, count, data) in happenings {
-            for _ in 0..<count { try await bench.append(type, to: "d2", app: "news", data: data) }
+            for _ in 0..<count { try await fixture.append(type, to: "d2", app: "news", data: data) }
         }
-        try await bench.count()
+        try await fixture.count()
     }
 
     private static func text(_ record: some Record) -> String { String(decoding: record.jsonBytes, as: UTF8.self) }
 
     /// Opens the page over a log with events.
     private func onPage(
-        _ part: String = "", width: Int = 1280, _ body: @Sendable @escaping (OpsBench, Browser) async throws -> Void
+        _ part: String = "", width: Int = 1280, _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
     ) async throws {
-        try await OpsBench.run { bench in
-            try await Self.live(bench)
+        try await OpsFixture.run { fixture in
+            try await Self.live(fixture)
             try await Browser.run { browser in
-                try await browser.open("http://127.0.0.1:\(bench.port)/\(part)", width: width, key: OpsBench.readKey)
-                try await body(bench, browser)
+                try await browser.open(
+                    "http://127.0.0.1:\(fixture.port)/\(part)", width: width, key: OpsFixture.readKey)
+                try await body(fixture, browser)
                 let complaints = await browser.complaints
                 #expect(complaints == [])
             }
@@ -55,10 +56,10 @@ struct DashboardTests {
     }
 
     @Test func `the page shows the numbers of the API`() async throws {
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#devices-count').textContent === '4'")
             try await browser.until("document.querySelectorAll('#device-list li').length === 4")
-            let stats = try await bench.get("/v1/stats").json
+            let stats = try await fixture.get("/v1/stats").json
             func counts(_ name: String, _ word: String) -> [Int] {
                 stats[name]?.items?.compactMap { $0[word]?.int } ?? []
             }
@@ -84,7 +85,7 @@ struct DashboardTests {
             #expect(try await browser.evaluate("document.querySelectorAll('#rate rect').length").int ?? 0 > 0)
             #expect(try await browser.texts("#pushes-legend strong") == ["0", "0", "6", "0"])
             #expect(try await browser.evaluate("document.querySelectorAll('#pushes rect').length").int ?? 0 > 0)
-            let consumers = try await bench.get("/v1/consumers").items
+            let consumers = try await fixture.get("/v1/consumers").items
             #expect(try await browser.texts("#consumers th") == consumers.compactMap { $0["name"]?.string })
             #expect(try await browser.texts("#device-list a") == ["d1", "d2", "d3", "other"])
         }
@@ -92,7 +93,7 @@ struct DashboardTests {
 
     /// The page works with screen readers and low vision.
     @Test func `every control has a name and every text has enough contrast`() async throws {
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
             for part in ["#/", "#/devices/d1"] {
                 try await browser.evaluate("location.hash = '\(part)'")
@@ -121,15 +122,15 @@ struct DashboardTests {
 
     @Test func `transfers show their progress`() async throws {
         let task = #"{"session":"s","task":4,"bytesReceived":6000000,"#
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
-            try await bench.append(
+            try await fixture.append(
                 "transfer.progress.made", to: "d3", app: "mail",
                 data: task + #""totalBytesWritten":1500000,"totalBytesExpectedToWrite":6000000}"#)
             try await browser.until(
                 "document.querySelector('#tasks li')?.textContent === 'd3 mail s, task 4receiving · 1.5 MB of 6 MB'")
             #expect(try await browser.evaluate("document.querySelector('#tasks progress').value").double == 0.25)
-            try await bench.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
+            try await fixture.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
             try await browser.until("document.querySelector('#tasks li').textContent.endsWith('completed · 6 MB')")
         }
     }
@@ -156,13 +157,13 @@ struct DashboardTests {
 
     @Test func `the feed shows new events until it is paused`() async throws {
         let newest = "document.querySelector('#feed-rows .type')?.textContent"
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
             try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
-            try await bench.append("fetch.refresh.due", to: "d3")
+            try await fixture.append("fetch.refresh.due", to: "d3")
             try await browser.until("\(newest) === 'refresh.due'")
             try await browser.press("#feed-pause")
-            try await bench.append("fetch.refresh.recorded", to: "d3")
+            try await fixture.append("fetch.refresh.recorded", to: "d3")
             try await browser.until("document.querySelector('#feed-state').textContent === 'paused; 1 new event'")
             #expect(try await browser.evaluate(newest) == "refresh.due")
             try await browser.press("#feed-pause")
@@ -177,15 +178,15 @@ struct DashboardTests {
     @Test func `the feed shows only the selected service`() async throws {
         let services =
             "[...new Set([...document.querySelectorAll('#feed-rows .badge')].map(each => each.textContent))].join()"
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
             try await browser.until("\(services).includes('transfer')")
             try await browser.evaluate(
                 "{ const all = document.querySelector('#feed-service'); all.value = 'push'; all.dispatchEvent(new Event('change')) }"
             )
             try await browser.until("\(services) === 'push'")
-            try await bench.append("fetch.refresh.due", to: "d3")
-            try await bench.append("push.notification.received", to: "d3")
+            try await fixture.append("fetch.refresh.due", to: "d3")
+            try await fixture.append("push.notification.received", to: "d3")
             try await browser.until(
                 "document.querySelector('#feed-rows .type').textContent === 'notification.received'")
             #expect(try await browser.evaluate(services).string == "push")
@@ -193,28 +194,28 @@ struct DashboardTests {
     }
 
     @Test func `the feed keeps the 200 newest events`() async throws {
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
-            for _ in 0..<230 { try await bench.append("fetch.refresh.scheduled", to: "d3") }
-            try await bench.append("fetch.refresh.due", to: "d3")
+            for _ in 0..<230 { try await fixture.append("fetch.refresh.scheduled", to: "d3") }
+            try await fixture.append("fetch.refresh.due", to: "d3")
             try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")
             #expect(try await browser.texts("#feed-rows li").count == 200)
         }
     }
 
     @Test func `a device page shows its apps, and why shows the causes of an event`() async throws {
-        try await onPage("#/devices/d1") { bench, browser in
+        try await onPage("#/devices/d1") { fixture, browser in
             try await browser.until("document.querySelectorAll('#switcher .card, #other-apps .card').length === 2")
             #expect(try await browser.texts("#switcher h3") == ["mail"])
             #expect(try await browser.text("#switcher .state") == "active")
             #expect(try await browser.texts("#other-apps h3") == ["chat"])
             try await browser.until("document.querySelector('#timeline-state').textContent === 'live'")
             // New events appear without a reload. Markup in data is shown as text.
-            let first = try await bench.append("push.notification.received", to: "d1")
-            let second = try await bench.append(
+            let first = try await fixture.append("push.notification.received", to: "d1")
+            let second = try await fixture.append(
                 "push.notification.held", to: "d1", correlation: first, causation: first, app: "mail",
                 data: #"{"note":"<img src=x onerror=alert(1)>"}"#)
-            try await bench.append("fetch.refresh.recorded", to: "d1", correlation: first, causation: second)
+            try await fixture.append("fetch.refresh.recorded", to: "d1", correlation: first, causation: second)
             try await browser.until("document.querySelectorAll('#timeline li').length === 7")
             try await browser.press("#timeline [data-key='\(second.uuidString.lowercased())'] button")
             try await browser.until("document.querySelectorAll('#why-chain li').length === 3")
@@ -232,20 +233,20 @@ struct DashboardTests {
     }
 
     @Test func `the page asks for a key and never puts it into an address`() async throws {
-        try await OpsBench.run { bench in
+        try await OpsFixture.run { fixture in
             try await Browser.run { browser in
-                try await browser.open("http://127.0.0.1:\(bench.port)/", key: nil)
+                try await browser.open("http://127.0.0.1:\(fixture.port)/", key: nil)
                 try await browser.until("!document.querySelector('#door').hidden")
-                for (key, words) in [("wrong", "does not know"), (OpsBench.otherKey, "scope read")] {
+                for (key, words) in [("wrong", "does not know"), (OpsFixture.otherKey, "scope read")] {
                     try await browser.write(key, into: "#key")
                     try await browser.press("#key-form button")
                     try await browser.until("document.querySelector('#key-fault').textContent.includes('\(words)')")
                 }
-                try await browser.write(OpsBench.readKey, into: "#key")
+                try await browser.write(OpsFixture.readKey, into: "#key")
                 try await browser.press("#key-form button")
                 try await browser.until("document.querySelector('#devices-count').textContent === '0'")
                 let addresses = "location.href + performance.getEntriesByType('resource').map(each => each.name)"
-                #expect(try await browser.evaluate(addresses).string?.contains(OpsBench.readKey) == false)
+                #expect(try await browser.evaluate(addresses).string?.contains(OpsFixture.readKey) == false)
                 try await browser.press("#forget")
                 #expect(try await browser.evaluate("sessionStorage.length").int == 0)
                 #expect(try await browser.evaluate("document.querySelector('#overview').hidden") == true)
@@ -257,26 +258,26 @@ struct DashboardTests {
 
     @Test func `a database failure is shown until it is over`() async throws {
         let shown = "document.querySelector('#health').hidden ? '' : document.querySelector('#health').textContent"
-        try await onPage { bench, browser in
+        try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#devices-count').textContent === '4'")
             #expect(try await browser.evaluate(shown) == "")
-            bench.database.fault = "PostgreSQL fails statements with SQLSTATE 58P01"
-            await bench.readiness.judge()
+            fixture.database.fault = "PostgreSQL fails statements with SQLSTATE 58P01"
+            await fixture.readiness.judge()
             try await browser.until(
                 "(\(shown)).startsWith('The database fails: PostgreSQL fails statements with SQLSTATE 58P01. ')")
             #expect(try await browser.pale() == [])
-            bench.database.fault = nil
-            await bench.readiness.judge()
+            fixture.database.fault = nil
+            await fixture.readiness.judge()
             try await browser.until("(\(shown)) === ''")
         }
     }
 
     @Test func `the page reports an unreachable service and recovers when it returns`() async throws {
-        try await OpsBench.run { bench in
-            try await Self.live(bench)
-            let proxy = try await TCPProxy.start(port: bench.port)
+        try await OpsFixture.run { fixture in
+            try await Self.live(fixture)
+            let proxy = try await TCPProxy.start(port: fixture.port)
             try await Browser.run { browser in
-                try await browser.open("http://127.0.0.1:\(proxy.port)/", key: OpsBench.readKey)
+                try await browser.open("http://127.0.0.1:\(proxy.port)/", key: OpsFixture.readKey)
                 try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
                 try await browser.until("document.querySelector('#devices-count').textContent === '4'")
                 proxy.refuse(true)
@@ -285,7 +286,7 @@ struct DashboardTests {
                     "document.querySelector('#trouble').textContent.startsWith('ops does not answer; retrying.')")
                 // The old numbers stay.
                 #expect(try await browser.text("#devices-count") == "4")
-                try await bench.append("fetch.refresh.due", to: "d3")
+                try await fixture.append("fetch.refresh.due", to: "d3")
                 proxy.refuse(false)
                 try await browser.until("document.querySelector('#trouble').hidden")
                 try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")

@@ -8,11 +8,11 @@ import Testing
 
 /// The views for SQL tools.
 @Suite("The role dashboards", .timeLimit(.minutes(5))) struct DashboardsRoleTests {
-    private func run(_ body: @Sendable @escaping (OpsBench, ConnectionPool) async throws -> Void) async throws {
-        try await OpsBench.run { bench in
-            let options = try ConnectionOptions(url: bench.url + OpsSchema.dashboardsRole, target: .any)
-            let pool = ConnectionPool(options, size: 1, logger: bench.logger)
-            do { try await body(bench, pool) } catch {
+    private func run(_ body: @Sendable @escaping (OpsFixture, ConnectionPool) async throws -> Void) async throws {
+        try await OpsFixture.run { fixture in
+            let options = try ConnectionOptions(url: fixture.url + OpsSchema.dashboardsRole, target: .any)
+            let pool = ConnectionPool(options, size: 1, logger: fixture.logger)
+            do { try await body(fixture, pool) } catch {
                 await pool.close()
                 throw error
             }
@@ -21,12 +21,12 @@ import Testing
     }
 
     @Test func `the role can read only the views`() async throws {
-        try await run { bench, pool in
+        try await run { fixture, pool in
             for view in OpsSchema.views {
-                _ = try await pool.run(Call(Statement("SELECT count(*) FROM ops.\(view)")))
+                _ = try await pool.execute(Query(Statement("SELECT count(*) FROM ops.\(view)")))
             }
-            let rows = try await bench.owner.run(
-                Call(
+            let rows = try await fixture.owner.execute(
+                Query(
                     Statement(
                         """
                         SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class AS c
@@ -38,34 +38,34 @@ import Testing
             #expect(Set(views).isSubset(of: relations) && relations.count > 20)
             for relation in relations where !views.contains(relation) {
                 let error = await #expect(throws: PostgresError.self) {
-                    _ = try await pool.run(Call(Statement("SELECT * FROM \(relation) LIMIT 1")))
+                    _ = try await pool.execute(Query(Statement("SELECT * FROM \(relation) LIMIT 1")))
                 }
                 #expect(error?.sqlState == "42501", "\(relation)")
             }
             for statement in ["DELETE FROM ops.events", "SELECT ops.take_in(0, 1)", "CREATE TABLE ops.mine ()"] {
-                await #expect(throws: PostgresError.self) { _ = try await pool.run(Call(Statement(statement))) }
+                await #expect(throws: PostgresError.self) { _ = try await pool.execute(Query(Statement(statement))) }
             }
         }
     }
 
     @Test func `the views show the events of the log`() async throws {
-        try await run { bench, pool in
-            try await bench.append(
+        try await run { fixture, pool in
+            try await fixture.append(
                 "lifecycle.device.registered", to: "d1", data: #"{"registration":{"profile":"ios18","fleet":"f"}}"#)
-            try await bench.append("lifecycle.app.installed", to: "d1", app: "mail", data: #"{"app":"mail"}"#)
-            try await bench.append(
+            try await fixture.append("lifecycle.app.installed", to: "d1", app: "mail", data: #"{"app":"mail"}"#)
+            try await fixture.append(
                 "lifecycle.app.woken", to: "d1", app: "mail",
                 data: #"{"app":"mail","reason":"push","state":"background","wake":"w"}"#)
-            try await bench.append(
+            try await fixture.append(
                 "lifecycle.wake.refused", to: "d1", app: "mail", data: #"{"reason":"fetch","refusal":"forceQuit"}"#)
-            try await bench.append(
+            try await fixture.append(
                 "push.notification.held", to: "d1", app: "mail", data: #"{"notification":"n","status":"heldBudget"}"#)
-            try await bench.append(
+            try await fixture.append(
                 "transfer.task.completed", to: "d1", app: "mail",
                 data: #"{"session":"s","task":1,"bytesReceived":5,"error":{"code":-1001}}"#)
-            try await bench.count()
+            try await fixture.count()
             func one(_ query: String) async throws -> String {
-                try await pool.run(Call(Statement(query), rowsExpected: 1))[0].text(0)
+                try await pool.execute(Query(Statement(query), rowsExpected: 1))[0].text(0)
             }
             #expect(try await one("SELECT device || profile || fleet || powered FROM ops.devices") == "d1ios18ftrue")
             #expect(try await one("SELECT device || app || state FROM ops.app_states") == "d1mailbackground")

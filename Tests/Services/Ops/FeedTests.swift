@@ -12,27 +12,27 @@ import Testing
 
 @Suite("The live feed", .timeLimit(.minutes(5))) struct FeedTests {
     @Test func `a stream delivers new events and resumes without loss`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append(to: "before")
-            let (first, lastID) = try await bench.follow("/v1/events/stream", 3) {
-                for number in 0..<3 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
+        try await OpsFixture.run { fixture in
+            try await fixture.append(to: "before")
+            let (first, lastID) = try await fixture.follow("/v1/events/stream", 3) {
+                for number in 0..<3 { try await fixture.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
             }
             // A stream without a position has no earlier events.
             #expect(Set(first.map { $0["data"]?["n"]?.int }) == [0, 1, 2])
-            for number in 3..<6 { try await bench.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
-            let (missed, _) = try await bench.follow("/v1/events/stream", 4, after: lastID) {
-                try await bench.append("x.y.z", to: "d1", data: #"{"n":6}"#)
+            for number in 3..<6 { try await fixture.append("x.y.z", to: "d\(number)", data: #"{"n":\#(number)}"#) }
+            let (missed, _) = try await fixture.follow("/v1/events/stream", 4, after: lastID) {
+                try await fixture.append("x.y.z", to: "d1", data: #"{"n":6}"#)
             }
             #expect(Set(missed.map { $0["data"]?["n"]?.int }) == [3, 4, 5, 6])
         }
     }
 
     @Test func `a stream is filtered by device and type`() async throws {
-        try await OpsBench.run { bench in
-            let (events, _) = try await bench.follow("/v1/events/stream?device=a&type=fetch.task.due", 2) {
+        try await OpsFixture.run { fixture in
+            let (events, _) = try await fixture.follow("/v1/events/stream?device=a&type=fetch.task.due", 2) {
                 for type in ["fetch.task.due", "other.thing.pinged", "fetch.task.due"] {
-                    try await bench.append(type, to: "b")
-                    try await bench.append(type, to: "a")
+                    try await fixture.append(type, to: "b")
+                    try await fixture.append(type, to: "a")
                 }
             }
             #expect(events.allSatisfy { $0["subject"] == "device:a" && $0["type"] == "fetch.task.due" })
@@ -40,49 +40,49 @@ import Testing
     }
 
     @Test func `a stream continues where a page with the oldest events first ends`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append("x.y.z", to: "a", data: #"{"n":0}"#)
-            let page = try await bench.get("/v1/events?order=oldest")
+        try await OpsFixture.run { fixture in
+            try await fixture.append("x.y.z", to: "a", data: #"{"n":0}"#)
+            let page = try await fixture.get("/v1/events?order=oldest")
             let position = try #require(page.headers["dormouse-position"])
-            try await bench.append("x.y.z", to: "a", data: #"{"n":1}"#)
-            let (events, _) = try await bench.follow("/v1/events/stream", 1, after: position) {}
+            try await fixture.append("x.y.z", to: "a", data: #"{"n":1}"#)
+            let (events, _) = try await fixture.follow("/v1/events/stream", 1, after: position) {}
             #expect(events.first?["data"]?["n"] == 1)
         }
     }
 
     @Test func `a position beyond the end of the log gets 410`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append(to: "a")
-            let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": "0:99,1:0,2:0"])
+        try await OpsFixture.run { fixture in
+            try await fixture.append(to: "a")
+            let answer = try await fixture.get("/v1/events/stream", ["Last-Event-ID": "0:99,1:0,2:0"])
             #expect(answer.status == 410 && answer.code == "place_beyond_log")
             #expect(answer.json["detail"]?.string?.contains("0:99") == true)
             for order in EventOrder.allCases {
-                let place = PlaceCursor(place: [0: 99, 1: 0, 2: 0], order: order).text
-                let page = try await bench.get("/v1/events?order=\(order.rawValue)&cursor=\(place)")
+                let place = PositionCursor(position: [0: 99, 1: 0, 2: 0], order: order).text
+                let page = try await fixture.get("/v1/events?order=\(order.rawValue)&cursor=\(place)")
                 #expect(page.status == 410 && page.code == "place_beyond_log", "\(order)")
             }
         }
     }
 
     @Test(arguments: ["nonsense", "0:0"]) func `an invalid Last-Event-ID is refused`(_ id: String) async throws {
-        try await OpsBench.run { bench in
-            let answer = try await bench.get("/v1/events/stream", ["Last-Event-ID": id])
+        try await OpsFixture.run { fixture in
+            let answer = try await fixture.get("/v1/events/stream", ["Last-Event-ID": id])
             #expect(answer.status == 400 && answer.code == "invalid_header")
         }
     }
 
     @Test func `a reader that stops reading gets cut as its last event`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append("x.y.z", to: "a")
-            var feed = bench.feed().makeAsyncIterator()
+        try await OpsFixture.run { fixture in
+            try await fixture.append("x.y.z", to: "a")
+            var feed = fixture.feed().makeAsyncIterator()
             // The stream has caught up: from now on, events are buffered for it.
             _ = try #require(try await feed.next())
-            var other = bench.feed().makeAsyncIterator()
+            var other = fixture.feed().makeAsyncIterator()
             _ = try #require(try await other.next())
-            let count = LogTail.readerLimit * OpsBench.partitions + 500
-            try await bench.append(count, to: "a")
+            let count = LogTail.readerLimit * OpsFixture.partitions + 500
+            try await fixture.append(count, to: "a")
             for _ in 0..<count { #expect(try await other.next()?.event == nil) }
-            try await bench.append("x.y.z", to: "a")
+            try await fixture.append("x.y.z", to: "a")
             #expect(try await other.next()?.event == nil)
             var last: ServerSentEvent?
             var ids: Set<String> = []
@@ -99,45 +99,46 @@ import Testing
     /// A reader that resumes at the position misses nothing, and does not read the other events again.
     @Test(arguments: ["type=lifecycle.device.revoked", "device=a&type=lifecycle.device.revoked"])
     func `the position of a stream advances without matching events`(_ query: String) async throws {
-        try await OpsBench.run(markInterval: .zero) { bench in
+        try await OpsFixture.run(markInterval: .zero) { fixture in
             let path = "/v1/events/stream?" + query
-            try await bench.append("x.y.z", to: "a")
-            let rows = try await bench.owner.run(Call(Statement("SELECT partition::int8, head FROM bus.partitions")))
+            try await fixture.append("x.y.z", to: "a")
+            let rows = try await fixture.owner.execute(
+                Query(Statement("SELECT partition::int8, head FROM bus.partitions")))
             var heads: [Int: Int64] = [:]
             for row in rows {
                 let head = try row.int(1)
                 if query.hasPrefix("type") || head > 0 { heads[try row.int(0)] = Int64(head) }
             }
-            let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+            let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
             // The stream reports its start, then its progress.
-            let first = try await bench.marks(path, until: ResumePoint(heads).description) {}
+            let first = try await fixture.marks(path, until: EncodedPosition(heads).description) {}
             heads[partition] = 6
-            let last = try await bench.marks(path, until: ResumePoint(heads).description) {
-                for _ in 0..<5 { try await bench.append("x.y.z", to: "a") }
+            let last = try await fixture.marks(path, until: EncodedPosition(heads).description) {
+                for _ in 0..<5 { try await fixture.append("x.y.z", to: "a") }
             }
             #expect(first.count == 1 && last.count > 1)
-            try await bench.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (\(partition), 6)")
-            let late = try await bench.get(path, ["Last-Event-ID": first[0]])
+            try await fixture.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (\(partition), 6)")
+            let late = try await fixture.get(path, ["Last-Event-ID": first[0]])
             #expect(late.status == 410 && late.code == "beyond_retention")
-            let (events, _) = try await bench.follow(path, 1, after: last.last) {
-                try await bench.append("lifecycle.device.revoked", to: "a")
+            let (events, _) = try await fixture.follow(path, 1, after: last.last) {
+                try await fixture.append("lifecycle.device.revoked", to: "a")
             }
             #expect(events.first?["type"] == "lifecycle.device.revoked")
         }
     }
 
     @Test func `a stream reports its position while it catches up`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append(1200, to: "a")
+        try await OpsFixture.run { fixture in
+            try await fixture.append(1200, to: "a")
             var filter = EventFilter()
             filter.types = ["rare.thing.happened"]
-            var feed = bench.feed(filter).makeAsyncIterator()
-            let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+            var feed = fixture.feed(filter).makeAsyncIterator()
+            let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
             var places: [Int64?] = []
             while places.last != 1200 {
                 let step = try #require(try await feed.next())
                 #expect(step.data == nil)
-                places.append(step.id.flatMap { ResumePoint($0) }?.offsets[partition])
+                places.append(step.id.flatMap { EncodedPosition($0) }?.offsets[partition])
             }
             #expect(
                 places == places.sorted { ($0 ?? 0) < ($1 ?? 0) } && places.count > 2
@@ -147,11 +148,11 @@ import Testing
 
     /// Retention may drop a day between the response head and the first read of the log.
     @Test func `a stream whose start is dropped before the first read gets cut`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.append(5, to: "a")
-            var feed = bench.feed().makeAsyncIterator()
-            let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
-            try await bench.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (\(partition), 3)")
+        try await OpsFixture.run { fixture in
+            try await fixture.append(5, to: "a")
+            var feed = fixture.feed().makeAsyncIterator()
+            let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
+            try await fixture.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (\(partition), 3)")
             let first = try await feed.next()
             #expect(first?.event == "cut" && first?.data?.contains("beyond_retention") == true)
             #expect(try await feed.next() == nil)
@@ -159,17 +160,17 @@ import Testing
     }
 
     @Test func `a stream refuses the parameters of paging`() async throws {
-        try await OpsBench.run { bench in
-            let answer = try await bench.get("/v1/events/stream?limit=5&order=newest")
+        try await OpsFixture.run { fixture in
+            let answer = try await fixture.get("/v1/events/stream?limit=5&order=newest")
             #expect(answer.faults == ["/limit", "/order"])
         }
     }
 }
 
-extension OpsBench {
+extension OpsFixture {
     /// Returns the feed from the start of the log, without a connection that could buffer events.
     fileprivate func feed(_ filter: EventFilter = EventFilter()) -> EventFeed {
-        var start: LogVector = [:]
+        var start: PositionVector = [:]
         for partition in 0..<Self.partitions { start[partition] = 0 }
         return EventFeed(tail: tail, filter: filter, start: start)
     }

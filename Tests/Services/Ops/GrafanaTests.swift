@@ -27,16 +27,16 @@ import Testing
     @Test func `every query runs as the role of its data source`() async throws {
         let queries = try queries()
         try #require(queries.count >= 8)
-        try await OpsBench.run { bench in
-            try await bench.append("lifecycle.app.woken", to: "d1", app: "mail", data: #"{"reason":"push"}"#)
-            try await bench.count()
-            let options = try ConnectionOptions(url: bench.url + OpsSchema.dashboardsRole, target: .any)
-            let pool = ConnectionPool(options, size: 1, logger: bench.logger)
+        try await OpsFixture.run { fixture in
+            try await fixture.append("lifecycle.app.woken", to: "d1", app: "mail", data: #"{"reason":"push"}"#)
+            try await fixture.count()
+            let options = try ConnectionOptions(url: fixture.url + OpsSchema.dashboardsRole, target: .any)
+            let pool = ConnectionPool(options, size: 1, logger: fixture.logger)
             for (place, sql) in queries {
                 let query = sql.replacing(
                     "$__timeFilter(time)", with: "time BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'")
                 #expect(!query.contains("$__"), "\(place): a macro that this test does not know")
-                do { _ = try await pool.run(Call(Statement(query))) } catch { Issue.record("\(place): \(error)") }
+                do { _ = try await pool.execute(Query(Statement(query))) } catch { Issue.record("\(place): \(error)") }
             }
             await pool.close()
         }

@@ -21,8 +21,8 @@ import Testing
         let port = try #require(silent.localAddress?.port)
         let parked = ParkedRoutes(
             addresses: ["push": "http://127.0.0.1:\(port)"], client: .shared, patience: .milliseconds(500))
-        try await OpsBench.run(parked: parked) { bench in
-            let answer = try await bench.send("POST", Self.order, "")
+        try await OpsFixture.run(parked: parked) { fixture in
+            let answer = try await fixture.send("POST", Self.order, "")
             #expect(answer.status == 504 && answer.code == "order_under_way")
         }
         try await silent.close()
@@ -40,8 +40,8 @@ import Testing
         let calling = ParkedRoutes.calling(trusting: [], connecting: .milliseconds(300))
         try await HTTPClient.withHTTPClient(configuration: calling) { client in
             let parked = ParkedRoutes(addresses: ["push": "http://127.0.0.1:\(port)"], client: client)
-            try await OpsBench.run(parked: parked) { bench in
-                let answer = try await bench.send("POST", Self.order, "")
+            try await OpsFixture.run(parked: parked) { fixture in
+                let answer = try await fixture.send("POST", Self.order, "")
                 #expect(answer.status == 503 && answer.code == "service_unreachable")
             }
         }
@@ -58,8 +58,8 @@ import Testing
             let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
             try await HTTPClient.withHTTPClient(configuration: calling) { client in
                 let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
-                try await OpsBench.run(parked: parked) { bench in
-                    let answer = try await bench.send("POST", Self.order, "")
+                try await OpsFixture.run(parked: parked) { fixture in
+                    let answer = try await fixture.send("POST", Self.order, "")
                     #expect(answer.status == status)
                     if status == 200 {
                         #expect(answer.json["taken"] == 3)

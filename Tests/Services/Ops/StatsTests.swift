@@ -13,7 +13,7 @@ import Timeline
     private static let window = "?since=2020-01-01T00:00:00.000Z&until=2120-01-01T00:00:00.000Z&interval=86400"
 
     @Test func `events are counted by type and label`() async throws {
-        try await OpsBench.run { bench in
+        try await OpsFixture.run { fixture in
             let events: [(String, String, Int)] = [
                 ("lifecycle.app.woken", #"{"reason":"push","state":"background"}"#, 3),
                 ("lifecycle.app.woken", #"{"reason":"fetch","state":"background"}"#, 1),
@@ -31,13 +31,13 @@ import Timeline
                 ("fetch.refresh.due", "{}", 1),
             ]
             for (type, data, count) in events {
-                for number in 0..<count { try await bench.append(type, to: "d\(number)", app: "mail", data: data) }
+                for number in 0..<count { try await fixture.append(type, to: "d\(number)", app: "mail", data: data) }
             }
             let total = events.reduce(0) { $0 + $1.2 }
-            let before = try await bench.get("/v1/stats")
+            let before = try await fixture.get("/v1/stats")
             #expect(before.json["lag"]?.int == total && before.json["events"]?.int == 0)
-            try await bench.count()
-            let stats = try await bench.get("/v1/stats").json
+            try await fixture.count()
+            let stats = try await fixture.get("/v1/stats").json
             #expect(stats["lag"]?.int == 0 && stats["events"]?.int == total && stats["interval"]?.int == 60)
             func pairs(_ name: String, _ key: String, _ count: String = "count") -> [String] {
                 (stats[name]?.items ?? []).map { "\($0[key]?.string ?? "") \($0[count]?.int ?? -1)" }
@@ -66,42 +66,42 @@ import Timeline
     }
 
     @Test func `devices that are off are counted`() async throws {
-        try await OpsBench.run { bench in
+        try await OpsFixture.run { fixture in
             for device in ["d1", "d2", "d3"] {
-                try await bench.append(
+                try await fixture.append(
                     "lifecycle.device.registered", to: device, data: #"{"registration":{"profile":"iOS 18"}}"#)
             }
             for (device, power) in [("d1", "off"), ("d2", "off"), ("d2", "on")] {
-                try await bench.append("lifecycle.device.powered", to: device, data: #"{"power":"\#(power)"}"#)
+                try await fixture.append("lifecycle.device.powered", to: device, data: #"{"power":"\#(power)"}"#)
             }
-            try await bench.count()
-            let now = try await bench.get("/v1/stats").json["now"]
+            try await fixture.count()
+            let now = try await fixture.get("/v1/stats").json["now"]
             #expect(now?["devices"]?.int == 3 && now?["devicesOff"]?.int == 1)
         }
     }
 
     /// Checks minutes, hours and days, for any batches and any number of concurrent processes.
     @Test func `counts equal a full count of the log`() async throws {
-        try await OpsBench.run { bench in
-            try await bench.sql(Self.manyEvents)
+        try await OpsFixture.run { fixture in
+            try await fixture.sql(Self.manyEvents)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<3 {
                     group.addTask {
                         for most in [1, 7, 100, 3, 1000] {
-                            for partition in 0..<OpsBench.partitions {
-                                let call = Call(Self.takeIn, [.int4(Int32(partition)), .int4(Int32(most))])
-                                _ = try await bench.pool.run(call)
+                            for partition in 0..<OpsFixture.partitions {
+                                let call = Query(Self.countEvents, [.int4(Int32(partition)), .int4(Int32(most))])
+                                _ = try await fixture.pool.execute(call)
                             }
                         }
-                        try await bench.count()
+                        try await fixture.count()
                     }
                 }
                 try await group.waitForAll()
             }
-            try await bench.count()
+            try await fixture.count()
             for width in [60, 3600, 86_400] {
-                let faults = try await bench.owner.run(
-                    Call(
+                let faults = try await fixture.owner.execute(
+                    Query(
                         Statement(
                             """
                             SELECT count(*) FROM (
@@ -116,12 +116,12 @@ import Timeline
                             """), [.int(width)]))[0].int(0)
                 #expect(faults == 0, "\(width) s")
             }
-            let totals = try await bench.get("/v1/stats" + Self.window.replacing("2120", with: "2023")).json
+            let totals = try await fixture.get("/v1/stats" + Self.window.replacing("2120", with: "2023")).json
             #expect(totals["events"]?.int == 3000 && totals["transfers"]?["bytesReceived"]?.int == 1_000_000)
         }
     }
 
-    private static let takeIn = Statement("SELECT ops.take_in($1, $2)")
+    private static let countEvents = Statement("SELECT ops.take_in($1, $2)")
     /// Appends 1,000 events of each of three types, over three days of suite time and two days of the log.
     private static let manyEvents = """
         WITH made AS (
@@ -148,17 +148,17 @@ import Timeline
         ("since=2026-01-01T00:00:00.000Z&until=2026-02-01T00:00:00.000Z", ["/until"]),
     ])
     func `invalid queries are refused`(query: String, faults: [String]) async throws {
-        try await OpsBench.run { bench in
-            let answer = try await bench.get("/v1/stats?" + query)
+        try await OpsFixture.run { fixture in
+            let answer = try await fixture.get("/v1/stats?" + query)
             #expect(answer.status == 400 && answer.code == "invalid_query" && answer.faults.sorted() == faults)
-            #expect(try await bench.get("/v1/stats", key: OpsBench.otherKey).status == 403)
+            #expect(try await fixture.get("/v1/stats", key: OpsFixture.otherKey).status == 403)
         }
     }
 
     /// The points cover every minute, hour or day that the window touches.
     @Test func `a window consists of whole points`() async throws {
-        try await OpsBench.run { bench in
-            let answer = try await bench.get(
+        try await OpsFixture.run { fixture in
+            let answer = try await fixture.get(
                 "/v1/stats?interval=7200&since=2026-01-01T01:30:00.000Z&until=2026-01-01T04:00:00.001Z")
             #expect(answer.json["since"] == "2026-01-01T00:00:00.000Z")
             #expect(answer.json["until"] == "2026-01-01T06:00:00.000Z")

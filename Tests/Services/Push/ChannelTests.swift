@@ -49,7 +49,7 @@ import Testing
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
             try await suite.withDatabase { pool in
-                _ = try await pool.run(Call(Statement("UPDATE push.channel_counts SET channels = 9998")))
+                _ = try await pool.execute(Query(Statement("UPDATE push.channel_counts SET channels = 9998")))
             }
             // Two of eight concurrent requests fit below the limit.
             let statuses = try await withThrowingTaskGroup(of: String.self) { group in
@@ -79,13 +79,13 @@ import Testing
                     INSERT INTO push.broadcast_relays (partition, broadcast, channel, leased_until)
                     SELECT 1, -n, '\(full)', 'infinity' FROM generate_series(1, 1000) AS n
                     """
-                _ = try await pool.run(Call(Statement(insert)))
+                _ = try await pool.execute(Query(Statement(insert)))
             }
             let refused = try await suite.broadcast(full, "one more")
             #expect(refused.status == 429 && refused.reason == "TooManyRequests")
             #expect(try await suite.broadcast(other, "one").status == 200)
             try await suite.withDatabase { pool in
-                _ = try await pool.run(Call(Statement("DELETE FROM push.broadcast_relays WHERE broadcast = -1")))
+                _ = try await pool.execute(Query(Statement("DELETE FROM push.broadcast_relays WHERE broadcast = -1")))
             }
             #expect(try await suite.broadcast(full, "one more").status == 200)
         }
@@ -144,25 +144,25 @@ import Testing
                 _ = try await suite.makeDevice(device)
                 #expect(try await suite.subscribe(device, to: [channel]).status == 200)
             }
-            let forgetsCache = Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()"))
+            let forgetsCache = Query(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()"))
             let texts = ["one", "two", "three"]
             try await suite.withDatabase { pool in
                 let sick = Statement("SELECT state FROM push.states WHERE key = 'device:sick'")
-                let state = try await pool.run(Call(sick))[0].bytes(0)
+                let state = try await pool.execute(Query(sick))[0].bytes(0)
                 let write = Statement("UPDATE push.states SET state = $1 WHERE key = 'device:sick'")
-                _ = try await pool.run([Call(write, [.bytes([0])]), forgetsCache])
+                _ = try await pool.execute([Query(write, [.bytes([0])]), forgetsCache])
                 for text in texts { #expect(try await suite.broadcast(channel, text).status == 200) }
                 try await suite.relayed()
                 #expect(try await suite.received() == ["device:well": texts])
-                _ = try await pool.run([Call(write, [.bytes(state)]), forgetsCache])
+                _ = try await pool.execute([Query(write, [.bytes(state)]), forgetsCache])
                 try await eventually(within: 60, describe: "the device has the broadcasts") {
                     // Skips the minute until the retry.
-                    _ = try await pool.run(
-                        Call(Statement("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity'")))
+                    _ = try await pool.execute(
+                        Query(Statement("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity'")))
                     return try await suite.received()["device:sick"] == texts
                 }
                 try await eventually(within: 60, describe: "the broadcasts are deleted") {
-                    try await pool.run(Call(Statement("SELECT FROM push.broadcasts"))).isEmpty
+                    try await pool.execute(Query(Statement("SELECT FROM push.broadcasts"))).isEmpty
                 }
             }
         }
@@ -226,14 +226,14 @@ import Testing
             try await suite.withDatabase { pool in
                 // The last device of each partition is locked, so its batch hangs after some devices are done.
                 try await pool.transaction { connection in
-                    _ = try await connection.run(
-                        Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
+                    _ = try await connection.execute(
+                        Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
                     let locked = Statement(
                         """
                         SELECT FROM push.states WHERE (partition, key) IN (
                             SELECT partition, max(key) FROM push.states GROUP BY partition) FOR UPDATE
                         """)
-                    _ = try await connection.run(Call(locked))
+                    _ = try await connection.execute(Query(locked))
                     let answer = try await suite.broadcast(channel, "goal", port: first.port)
                     #expect(answer.status == 200, "\(answer)")
                     try await eventually(within: 60, describe: "some devices have the broadcast") {

@@ -140,30 +140,30 @@ import Testing
             try await eventually(describe: "both hold connections") { try await database.texts(holders).count == 2 }
             let patience = Statement("SET LOCAL idle_in_transaction_session_timeout = 0")
             try await database.pool.transaction { swept in
-                _ = try await swept.run(Call(patience))
+                _ = try await swept.execute(Query(patience))
                 let stream = try await database.pool.transaction { batches in
-                    _ = try await batches.run(Call(patience))
+                    _ = try await batches.execute(Query(patience))
                     // Blocks all batches of the device's partition.
                     let lock = "SELECT FROM bus.cursors WHERE partition = \(partition) AND consumer = 'push' FOR UPDATE"
-                    _ = try await batches.run(Call(Statement(lock)))
+                    _ = try await batches.execute(Query(Statement(lock)))
                     let stream = try ChildProcess.start(
                         "/usr/bin/curl",
                         ["--silent", "--no-buffer", "http://127.0.0.1:\(replica.port)/v1/devices/phone/notifications"])
                     let look = Statement(row)
                     try await eventually(describe: "the row exists") {
                         // Not on the other connection: its read lock on the table would block LOCK TABLE here.
-                        try await !swept.run(Call(look)).isEmpty
+                        try await !swept.execute(Query(look)).isEmpty
                     }
                     // Sweeps the row. The process can't read it until the transaction ends.
                     for sql in ["LOCK TABLE push.connections", "DELETE FROM push.connections"] {
-                        _ = try await swept.run(Call(Statement(sql)))
+                        _ = try await swept.execute(Query(Statement(sql)))
                     }
                     return stream
                 }
                 defer { stream.signal(SIGKILL) }
                 let look = Statement(began)
                 try await eventually(describe: "the device is connected") {
-                    try await !swept.run(Call(look)).isEmpty
+                    try await !swept.execute(Query(look)).isEmpty
                 }
                 replica.process.signal(SIGKILL)
                 _ = try await replica.process.exit()
@@ -214,7 +214,7 @@ import Testing
                 #expect(try await long.page(of: dead, after: nil, limit: 10) == [held])
                 #expect(try await long.claim(by: UUID()) == nil)
                 // A holder with connections is not deleted.
-                try await long.bury(dead, leaves: false)
+                try await long.reap(dead, leaves: false)
                 #expect(try await long.page(of: dead, after: held.connection, limit: 10) == [])
                 try await long.renew(dead)
                 #expect(try await long.page(of: dead, after: nil, limit: 10) == nil)
@@ -235,7 +235,7 @@ struct Database: Sendable {
     }
 
     func texts(_ sql: String) async throws -> [String] {
-        try await pool.run(Call(Statement(sql))).map { try $0.text(0) }
+        try await pool.execute(Query(Statement(sql))).map { try $0.text(0) }
     }
 }
 

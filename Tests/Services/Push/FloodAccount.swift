@@ -133,7 +133,7 @@ struct FloodAccount {
             """)
         return try await suite.withDatabase { pool in
             var lines: [String: Line] = [:]
-            for row in try await pool.run(Call(events)) {
+            for row in try await pool.execute(Query(events)) {
                 let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
                 guard let status = event.status else { continue }
                 var line = lines[status.notification] ?? Line(id: status.notification)

@@ -1,5 +1,5 @@
 import Contracts
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 @testable import PushMachine
@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// Random commands and events for a device. A failure prints its seed.
-@Suite(.aside) struct PushProperties {
+@Suite(.ownThread) struct PushProperties {
     @Test func `random commands and events never violate an invariant`() async throws {
         try await propertyTest(seedsFrom: 11, count: 40) { random in
             var life = try PushLife(random)
@@ -45,10 +45,10 @@ extension PushLife {
         for app in device.apps.keys {
             let own = device.messages.values.filter { $0.app == app }
             for channel in Set(own.map(\.channel)) {
-                let stored = own.count { $0.place == .stored && $0.channel == channel }
+                let stored = own.count { $0.stage == .stored && $0.channel == channel }
                 try #require(stored <= 1, "one stored notification for each app and each of its channels")
             }
-            try #require(own.count { $0.place == .held } <= 1, "one held notification for each app")
+            try #require(own.count { $0.stage == .held } <= 1, "one held notification for each app")
         }
         try #require(device.shown.count <= PushMachine.shownLimit)
         try #require(Set(device.shown.map(\.id)).count == device.shown.count, "a notification is shown once")
@@ -59,11 +59,11 @@ extension PushLife {
             try #require(shown.collapseID == nil || alike.count == 1, "one notification of each collapse id is shown")
         }
         for message in device.messages.values {
-            try #require(message.place != .received, "a received notification leaves the state received")
-            try #require(message.place != .inFlight || device.connection != nil, "in flight means connected")
-            try #require(message.place != .held || message.silent, "only silent ones are held")
-            try #require(message.place != .acknowledged || message.wake != .none, "settled notifications are removed")
-            let waits = message.place == .stored || message.place == .held
+            try #require(message.stage != .received, "a received notification leaves the state received")
+            try #require(message.stage != .inFlight || device.connection != nil, "in flight means connected")
+            try #require(message.stage != .held || message.silent, "only silent ones are held")
+            try #require(message.stage != .acknowledged || message.wake != .none, "settled notifications are removed")
+            let waits = message.stage == .stored || message.stage == .held
             try #require(
                 !waits || !message.neverStored && message.expiresAt > now,
                 "only a notification that may be stored waits")

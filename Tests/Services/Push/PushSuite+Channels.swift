@@ -60,8 +60,8 @@ extension PushSuite {
     /// Returns the texts of the broadcasts that each device received, in order, from the log.
     func received() async throws -> [String: [String]] {
         try await withDatabase { pool in
-            let rows = try await pool.run(
-                Call(
+            let rows = try await pool.execute(
+                Query(
                     Statement(
                         """
                         SELECT key, data -> 'payload' ->> 'text' FROM bus.events
@@ -78,7 +78,7 @@ extension PushSuite {
     func relayed() async throws {
         try await withDatabase { pool in
             try await eventually(within: 60, describe: "no relay is left") {
-                try await pool.run(Call(Statement("SELECT FROM push.broadcast_relays"))).isEmpty
+                try await pool.execute(Query(Statement("SELECT FROM push.broadcast_relays"))).isEmpty
             }
         }
     }

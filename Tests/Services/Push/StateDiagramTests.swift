@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import PushMachine
@@ -10,7 +10,7 @@ import Testing
 import Timeline
 
 /// Compares the state diagram in the machine's documentation with the transitions of random and golden notifications.
-@Suite(.aside) struct PushStateDiagramTests {
+@Suite(.ownThread) struct PushStateDiagramTests {
     @Test func `the diagram has exactly the edges that notifications take`() throws {
         var taken: Set<Edge> = []
         for seed in 1...25 {
@@ -53,9 +53,9 @@ import Timeline
         var device = PushMachine()
         for event in log where event.source == PushEvent.source {
             let data = try PushEvent(type: event.type, version: event.version, data: event.data)
-            let before = device.places
+            let before = device.stages
             device.apply(data, at: event.time)
-            let after = device.places
+            let after = device.stages
             for id in Set(before.keys).union(after.keys) {
                 let (from, to) = (before[id] ?? Edge.outside, after[id] ?? Edge.outside)
                 guard from != to else { continue }
@@ -88,10 +88,10 @@ private struct Edge: Hashable, Comparable, CustomStringConvertible {
 
 extension PushMachine {
     /// The state of each notification.
-    fileprivate var places: [String: String] {
-        var places = Dictionary(uniqueKeysWithValues: messages.map { ($0.key, $0.value.place.rawValue) })
-        for shown in shown { places[shown.id] = "shown" }
-        return places
+    fileprivate var stages: [String: String] {
+        var stages = Dictionary(uniqueKeysWithValues: messages.map { ($0.key, $0.value.stage.rawValue) })
+        for shown in shown { stages[shown.id] = "shown" }
+        return stages
     }
 }
 

@@ -169,7 +169,7 @@ import Timeline
         let fresh = try await suite.another()
         try await suite.withDatabase { pool in
             let corrupt = Statement("UPDATE push.states SET state = '\\xffff' WHERE key = 'device:broken'")
-            _ = try await pool.run(Call(corrupt, [], rowsExpected: 1))
+            _ = try await pool.execute(Query(corrupt, [], rowsExpected: 1))
         }
         var beside = plan
         let port = transport == .http2 ? try await PushSuite.apnsPort(of: fresh.process) : fresh.port
@@ -215,7 +215,7 @@ import Timeline
             _ = try await suite.makeChannel(stores: true, app: "com.example.full")
             try await suite.withDatabase { pool in
                 let fill = Statement("UPDATE push.channel_counts SET channels = 10000 WHERE app = 'com.example.full'")
-                _ = try await pool.run(Call(fill, [], rowsExpected: 1))
+                _ = try await pool.execute(Query(fill, [], rowsExpected: 1))
             }
             let path = "/1/apps/\(PushSuite.app)/channels"
             let configuration = #"{"message-storage-policy":1,"push-type":"LiveActivity"}"#

@@ -91,10 +91,10 @@ import Testing
             for sql in [
                 "SET LOCAL plan_cache_mode = force_generic_plan",
                 "PREPARE asked (\(types)) AS \(statement.sql)",
-            ] { _ = try await connection.run(Call(Statement(sql))) }
+            ] { _ = try await connection.execute(Query(Statement(sql))) }
             let explain = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked (\(parameters))"
-            let rows = try await connection.run(Call(Statement(explain)))
-            _ = try await connection.run(Call(Statement("DEALLOCATE asked")))
+            let rows = try await connection.execute(Query(Statement(explain)))
+            _ = try await connection.execute(Query(Statement("DEALLOCATE asked")))
             return try rows.map { try $0.text(0) }.joined()
         }
         return count(try JSON(parsing: Array(plan.utf8)))

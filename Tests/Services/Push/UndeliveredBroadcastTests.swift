@@ -11,68 +11,68 @@ import Timeline
 
 @Suite("Undelivered broadcasts", .timeLimit(.minutes(4))) struct UndeliveredBroadcastTests {
     @Test func `a device that fails does not end the retry of the others`() async throws {
-        try await UndeliveredBench.run { bench in
-            let channel = try await bench.suite.makeChannel(stores: true)
+        try await UndeliveredFixture.run { fixture in
+            let channel = try await fixture.suite.makeChannel(stores: true)
             // The retry processes devices in the order of their keys.
             let devices = ["ahead", "first", "second"]
-            for device in devices { try await bench.makeSubscriber(device, to: [channel]) }
-            let states = try await bench.breakStates(of: devices)
-            try await bench.broadcast(channel, "one")
-            #expect(try await bench.undelivered() == ["device:ahead one", "device:first one", "device:second one"])
-            try await bench.hold()
-            try await bench.restore(states)
-            try await bench.run("UPDATE push.states SET machine_version = 1000 WHERE key = 'device:ahead'")
-            try await bench.forgetCache()
+            for device in devices { try await fixture.makeSubscriber(device, to: [channel]) }
+            let states = try await fixture.breakStates(of: devices)
+            try await fixture.broadcast(channel, "one")
+            #expect(try await fixture.undelivered() == ["device:ahead one", "device:first one", "device:second one"])
+            try await fixture.hold()
+            try await fixture.restore(states)
+            try await fixture.run("UPDATE push.states SET machine_version = 1000 WHERE key = 'device:ahead'")
+            try await fixture.forgetCache()
             // Only once: a device that this retry skips waits for a minute.
-            try await bench.retry()
+            try await fixture.retry()
             try await eventually(within: 30, describe: "the others have the broadcast") {
-                try await bench.suite.received() == ["device:first": ["one"], "device:second": ["one"]]
+                try await fixture.suite.received() == ["device:first": ["one"], "device:second": ["one"]]
             }
             try await eventually(within: 30, describe: "only the failing device waits") {
-                try await bench.undelivered() == ["device:ahead one"]
+                try await fixture.undelivered() == ["device:ahead one"]
             }
-            let reasons = try await bench.texts("SELECT reason FROM push.undelivered_broadcasts")
+            let reasons = try await fixture.texts("SELECT reason FROM push.undelivered_broadcasts")
             #expect(reasons == ["the state of device:ahead has version 1000, newer than this program"])
         }
     }
 
     @Test func `a newer broadcast waits behind an undelivered one of its channel`() async throws {
-        try await UndeliveredBench.run { bench in
-            let suite = bench.suite
+        try await UndeliveredFixture.run { fixture in
+            let suite = fixture.suite
             let channel = try await suite.makeChannel(stores: true)
             let other = try await suite.makeChannel(stores: true)
-            try await bench.makeSubscriber("sick", to: [channel, other])
-            try await bench.makeSubscriber("well", to: [channel])
-            let states = try await bench.breakStates(of: ["sick"])
-            try await bench.broadcast(channel, "one")
-            try await bench.hold()
-            try await bench.restore(states)
+            try await fixture.makeSubscriber("sick", to: [channel, other])
+            try await fixture.makeSubscriber("well", to: [channel])
+            let states = try await fixture.breakStates(of: ["sick"])
+            try await fixture.broadcast(channel, "one")
+            try await fixture.hold()
+            try await fixture.restore(states)
             // The device is readable again, but its retry is not due yet.
-            try await bench.broadcast(channel, "two")
-            try await bench.broadcast(other, "aside")
+            try await fixture.broadcast(channel, "two")
+            try await fixture.broadcast(other, "aside")
             #expect(try await suite.received() == ["device:sick": ["aside"], "device:well": ["one", "two"]])
-            #expect(try await bench.undelivered() == ["device:sick one", "device:sick two"])
-            try await bench.retry()
-            try await bench.settled()
+            #expect(try await fixture.undelivered() == ["device:sick one", "device:sick two"])
+            try await fixture.retry()
+            try await fixture.settled()
             #expect(try await suite.received()["device:sick"] == ["aside", "one", "two"])
             // The next broadcast does not wait.
-            try await bench.broadcast(channel, "three")
+            try await fixture.broadcast(channel, "three")
             #expect(try await suite.received()["device:sick"] == ["aside", "one", "two", "three"])
         }
     }
 
     @Test func `a relay that has lost its lease keeps nothing`() async throws {
-        try await UndeliveredBench.run { bench in
-            let outbox = BroadcastOutbox(pool: bench.database.pool)
+        try await UndeliveredFixture.run { fixture in
+            let outbox = BroadcastOutbox(pool: fixture.database.pool)
             let number = try #require(
-                try await bench.texts(
+                try await fixture.texts(
                     """
                     INSERT INTO push.broadcasts
                         (environment, app, channel, request_id, priority, never_stored, payload, traceparent)
                     VALUES ('sandbox', 'a', 'c', gen_random_uuid(), 10, false, '{}', '') RETURNING broadcast::text
                     """
                 ).first.flatMap { Int($0) })
-            try await bench.run(
+            try await fixture.run(
                 """
                 INSERT INTO push.broadcast_relays (partition, broadcast, channel, owner, leased_until)
                 VALUES (0, \(number), 'c', '\(outbox.owner)', 'infinity')
@@ -88,24 +88,24 @@ import Timeline
             }
             let kept = "SELECT key FROM push.undelivered_broadcasts ORDER BY key"
             try await keep("one")
-            #expect(try await bench.texts(kept) == ["device:one"])
-            let another = BroadcastOutbox(pool: bench.database.pool)
-            try await bench.run("UPDATE push.broadcast_relays SET owner = '\(another.owner)'")
+            #expect(try await fixture.texts(kept) == ["device:one"])
+            let another = BroadcastOutbox(pool: fixture.database.pool)
+            try await fixture.run("UPDATE push.broadcast_relays SET owner = '\(another.owner)'")
             try await keep("two")
-            #expect(try await bench.texts(kept) == ["device:one"])
+            #expect(try await fixture.texts(kept) == ["device:one"])
             // The new owner ends the relay: the broadcast stays for the waiting device.
             try await another.finish(relay)
-            #expect(try await bench.texts("SELECT broadcast::text FROM push.broadcasts") == ["\(number)"])
+            #expect(try await fixture.texts("SELECT broadcast::text FROM push.broadcasts") == ["\(number)"])
             let deletion = await #expect(throws: PostgresError.self) {
-                try await bench.run("DELETE FROM push.broadcasts")
+                try await fixture.run("DELETE FROM push.broadcasts")
             }
             #expect(deletion?.sqlState == "23503")
-            try await bench.run("DELETE FROM push.undelivered_broadcasts")
-            try await bench.run("DELETE FROM push.broadcasts")
+            try await fixture.run("DELETE FROM push.undelivered_broadcasts")
+            try await fixture.run("DELETE FROM push.broadcasts")
             try await keep("three")
-            #expect(try await bench.texts(kept) == [])
+            #expect(try await fixture.texts(kept) == [])
             let orphan = await #expect(throws: PostgresError.self) {
-                try await bench.run(
+                try await fixture.run(
                     """
                     INSERT INTO push.undelivered_broadcasts
                         (partition, key, channel, broadcast, reason, kept_time, retry_at)
@@ -117,90 +117,90 @@ import Timeline
     }
 
     @Test func `an undelivered broadcast expires in suite time`() async throws {
-        try await UndeliveredBench.run { bench in
-            let channel = try await bench.suite.makeChannel(stores: true)
-            try await bench.makeSubscriber("sick", to: [channel])
-            let states = try await bench.breakStates(of: ["sick"])
+        try await UndeliveredFixture.run { fixture in
+            let channel = try await fixture.suite.makeChannel(stores: true)
+            try await fixture.makeSubscriber("sick", to: [channel])
+            let states = try await fixture.breakStates(of: ["sick"])
             let inAnHour = RealClock().now.milliseconds / 1000 + 3600
-            try await bench.broadcast(channel, "late", ["apns-expiration": "\(inAnHour)"])
-            #expect(try await bench.undelivered() == ["device:sick late"])
-            try await bench.hold()
-            try await bench.restore(states)
-            try await bench.run(
+            try await fixture.broadcast(channel, "late", ["apns-expiration": "\(inAnHour)"])
+            #expect(try await fixture.undelivered() == ["device:sick late"])
+            try await fixture.hold()
+            try await fixture.restore(states)
+            try await fixture.run(
                 """
                 UPDATE bus.clock SET is_virtual = true, rate = 0, real_epoch = bus.real_now(),
                     virtual_epoch = bus.real_now() + 2 * 3600000
                 """)
-            try await bench.retry()
-            try await bench.settled()
-            try await bench.counts(1, as: "expired")
-            #expect(try await bench.suite.received() == [:])
-            #expect(try await bench.texts("SELECT key FROM push.broadcast_dead_letters") == [])
+            try await fixture.retry()
+            try await fixture.settled()
+            try await fixture.counts(1, as: "expired")
+            #expect(try await fixture.suite.received() == [:])
+            #expect(try await fixture.texts("SELECT key FROM push.broadcast_dead_letters") == [])
         }
     }
 
     @Test func `a broadcast that is never stored waits for two minutes`() async throws {
-        try await UndeliveredBench.run { bench in
-            let channel = try await bench.suite.makeChannel(stores: false)
-            try await bench.makeSubscriber("sick", to: [channel])
+        try await UndeliveredFixture.run { fixture in
+            let channel = try await fixture.suite.makeChannel(stores: false)
+            try await fixture.makeSubscriber("sick", to: [channel])
             for (text, age) in [("in time", 1), ("too late", 3)] {
-                let states = try await bench.breakStates(of: ["sick"])
-                try await bench.broadcast(channel, text)
-                try await bench.hold()
-                try await bench.restore(states)
+                let states = try await fixture.breakStates(of: ["sick"])
+                try await fixture.broadcast(channel, text)
+                try await fixture.hold()
+                try await fixture.restore(states)
                 let ago = "interval '\(age) minutes'"
-                try await bench.run("UPDATE push.undelivered_broadcasts SET kept_at = kept_at - \(ago)")
-                try await bench.retry()
-                try await bench.settled()
+                try await fixture.run("UPDATE push.undelivered_broadcasts SET kept_at = kept_at - \(ago)")
+                try await fixture.retry()
+                try await fixture.settled()
             }
-            try await bench.counts(1, as: "expired")
-            #expect(try await bench.suite.received() == ["device:sick": ["in time"]])
+            try await fixture.counts(1, as: "expired")
+            #expect(try await fixture.suite.received() == ["device:sick": ["in time"]])
         }
     }
 
     @Test func `the service gives up after 8 hours and records a dead letter`() async throws {
-        try await UndeliveredBench.run { bench in
-            let suite = bench.suite
+        try await UndeliveredFixture.run { fixture in
+            let suite = fixture.suite
             let channel = try await suite.makeChannel(stores: true)
-            try await bench.makeSubscriber("sick", to: [channel])
-            let states = try await bench.breakStates(of: ["sick"])
+            try await fixture.makeSubscriber("sick", to: [channel])
+            let states = try await fixture.breakStates(of: ["sick"])
             let reason = "the stored state of device:sick can't be read"
             // Eight hours of real time, then of suite time.
             for age in ["kept_at = kept_at - interval '8 hours'", "kept_time = kept_time - 8 * 3600000"] {
-                let request = try await bench.broadcast(channel, "lost")
-                #expect(try await bench.undelivered() == ["device:sick lost"])
-                try await bench.run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity', \(age)")
-                try await bench.settled()
+                let request = try await fixture.broadcast(channel, "lost")
+                #expect(try await fixture.undelivered() == ["device:sick lost"])
+                try await fixture.run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity', \(age)")
+                try await fixture.settled()
                 // In the second round, the dead letter of the first one is older than 30 days.
-                let letters = try await bench.texts(
+                let letters = try await fixture.texts(
                     "SELECT concat_ws(' ', key, app, channel, request_id, reason) FROM push.broadcast_dead_letters")
                 #expect(letters == ["device:sick \(PushSuite.app) \(channel) \(request) \(reason)"])
                 let month = "interval '31 days'"
-                try await bench.run("UPDATE push.broadcast_dead_letters SET given_up_at = given_up_at - \(month)")
+                try await fixture.run("UPDATE push.broadcast_dead_letters SET given_up_at = given_up_at - \(month)")
             }
-            try await bench.counts(2, as: "gave_up")
+            try await fixture.counts(2, as: "gave_up")
             try await suite.pushSays("gave up on broadcast")
-            try await bench.restore(states)
-            try await bench.broadcast(channel, "next")
+            try await fixture.restore(states)
+            try await fixture.broadcast(channel, "next")
             #expect(try await suite.received() == ["device:sick": ["next"]])
         }
     }
 }
 
 /// A suite with its database and devices whose states are temporarily unreadable.
-private struct UndeliveredBench: Sendable {
+private struct UndeliveredFixture: Sendable {
     let suite: PushSuite
     let database: Database
 
-    static func run(_ body: @Sendable @escaping (UndeliveredBench) async throws -> Void) async throws {
+    static func run(_ body: @Sendable @escaping (UndeliveredFixture) async throws -> Void) async throws {
         try await PushSuite.run { suite in
-            try await body(UndeliveredBench(suite: suite, database: try Database(suite)))
+            try await body(UndeliveredFixture(suite: suite, database: try Database(suite)))
         }
     }
 
     func texts(_ sql: String) async throws -> [String] { try await database.texts(sql) }
 
-    func run(_ sql: String) async throws { _ = try await database.pool.run(Call(Statement(sql))) }
+    func run(_ sql: String) async throws { _ = try await database.pool.execute(Query(Statement(sql))) }
 
     func makeSubscriber(_ device: String, to channels: [String]) async throws {
         _ = try await suite.makeDevice(device)
@@ -223,7 +223,7 @@ private struct UndeliveredBench: Sendable {
         var states: [String: [UInt8]] = [:]
         let read = Statement("SELECT state FROM push.states WHERE key = $1")
         for device in devices {
-            states[device] = try await database.pool.run(Call(read, [.text("device:" + device)]))[0].bytes(0)
+            states[device] = try await database.pool.execute(Query(read, [.text("device:" + device)]))[0].bytes(0)
         }
         try await restore(states.mapValues { _ in [0] })
         return states
@@ -232,7 +232,7 @@ private struct UndeliveredBench: Sendable {
     func restore(_ states: [String: [UInt8]]) async throws {
         let write = Statement("UPDATE push.states SET state = $2 WHERE key = $1")
         for (device, state) in states {
-            _ = try await database.pool.run(Call(write, [.text("device:" + device), .bytes(state)]))
+            _ = try await database.pool.execute(Query(write, [.text("device:" + device), .bytes(state)]))
         }
         try await forgetCache()
     }

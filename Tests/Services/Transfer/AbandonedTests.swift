@@ -48,13 +48,13 @@ import Testing
             let second = try await suite.startTransfer()
             defer { second.signal(SIGTERM) }
             try await second.waitForLine(containing: "failed to take over an attempt", within: 60)
-            #expect(try await suite.completed(1, of: well).ends == ["moverLost", "finished"])
+            #expect(try await suite.completed(1, of: well).ends == ["workerLost", "finished"])
             #expect(try await suite.task(1, of: sick).ends == [nil])
             // Later tasks are not delayed either.
             let next = try await suite.download("http://127.0.0.1:\(suite.proxy.port)/content/film", on: well)
             #expect(try await suite.completed(next, of: well).ends == ["finished"])
             try await suite.free(sick)
-            #expect(try await suite.completed(1, of: sick).ends == ["moverLost", "finished"])
+            #expect(try await suite.completed(1, of: sick).ends == ["workerLost", "finished"])
         }
     }
 
@@ -66,7 +66,7 @@ import Testing
             try await transfer.waitForLine(containing: "failed to run an attempt", within: 60)
             #expect(try await suite.task(1).ends == [nil])
             try await suite.free("phone")
-            #expect(try await suite.completed(1).ends == ["moverLost", "finished"])
+            #expect(try await suite.completed(1).ends == ["workerLost", "finished"])
         }
     }
 }

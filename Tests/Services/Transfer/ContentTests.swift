@@ -50,15 +50,15 @@ import Timeline
 }
 
 /// Evaluation of preconditions (RFC 9110 section 13).
-@Suite struct Preconditions {
+@Suite struct PreconditionTests {
     static let modified = Instant("1994-11-06T08:49:37.000Z") ?? .epoch
-    static let current = Conditions.Validators(etag: "\"a\"", modifiedAt: modified)
+    static let current = Preconditions.Validators(etag: "\"a\"", modifiedAt: modified)
     static let now = Instant("2026-03-01T00:00:00.000Z") ?? .epoch
     static let date = "Sun, 06 Nov 1994 08:49:37 GMT"
     static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
     static let earlier = "Sun, 06 Nov 1994 08:49:36 GMT"
 
-    static let cases: [(change: @Sendable (inout Conditions) -> Void, want: ContentAnswer)] = [
+    static let cases: [(change: @Sendable (inout Preconditions) -> Void, want: ContentAnswer)] = [
         ({ _ in }, .whole),
         ({ $0.ifMatch = "\"a\"" }, .whole),
         ({ $0.ifMatch = "\"b\", \"a\"" }, .whole),
@@ -120,14 +120,14 @@ import Timeline
 
     @Test(arguments: cases.indices)
     func `preconditions are evaluated in the order of the RFC`(index: Int) {
-        var conditions = Conditions()
+        var conditions = Preconditions()
         Self.cases[index].change(&conditions)
         let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: false, now: Self.now)
         #expect(answer == Self.cases[index].want, "case \(index)")
     }
 
     @Test func `HEAD ignores ranges`() {
-        var conditions = Conditions()
+        var conditions = Preconditions()
         conditions.range = "bytes=1-2"
         let answer = ContentAnswer(conditions, on: Self.current, size: 10, isHead: true, now: Self.now)
         #expect(answer == .whole)
@@ -136,10 +136,10 @@ import Timeline
 
 /// HTTP dates (RFC 9110 section 5.6.7).
 @Suite struct Dates {
-    private static let now = Preconditions.now
+    private static let now = PreconditionTests.now
 
     @Test func `dates are printed in the preferred form`() {
-        #expect(HTTPDate.text(Preconditions.modified) == Preconditions.date)
+        #expect(HTTPDate.text(PreconditionTests.modified) == PreconditionTests.date)
         #expect(HTTPDate.text(Instant(milliseconds: 951_782_400_000)) == "Tue, 29 Feb 2000 00:00:00 GMT")
         #expect(HTTPDate.text(Instant(milliseconds: .min)) == "Thu, 01 Jan 1970 00:00:00 GMT")
         #expect(HTTPDate.text(Instant(milliseconds: .max)) == "Fri, 31 Dec 9999 23:59:59 GMT")
@@ -149,7 +149,7 @@ import Timeline
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
     func `dates are read in all three forms`(text: String) {
-        #expect(HTTPDate.instant(text, now: Self.now) == Preconditions.modified)
+        #expect(HTTPDate.instant(text, now: Self.now) == PreconditionTests.modified)
     }
 
     @Test func `a year of two digits is at most 50 years ahead`() {

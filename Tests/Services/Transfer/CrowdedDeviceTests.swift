@@ -1,5 +1,5 @@
 import Contracts
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -9,7 +9,7 @@ import Timeline
 import TransferMachine
 
 /// Full devices: the growth of existing tasks never exceeds the size limit of a state.
-@Suite(.aside) struct CrowdedDevices {
+@Suite(.ownThread) struct CrowdedDevices {
     private static let limit = 65_536
     private static let long = String(repeating: "x", count: 250)
 
@@ -22,8 +22,8 @@ import TransferMachine
     }
 
     /// Creates downloads, 64 in a session, until the device is full.
-    private func fill(_ life: inout TransferLife, headers: Int) throws -> [TaskPlace] {
-        var places: [TaskPlace] = []
+    private func fill(_ life: inout TransferLife, headers: Int) throws -> [TaskKey] {
+        var places: [TaskKey] = []
         do {
             while true {
                 let session = "s\(places.count / 64)"
@@ -35,13 +35,13 @@ import TransferMachine
                 var request = TransferRequest(url: "http://files.example/\(places.count)")
                 if headers > 0 { request.headers = ["X": String(repeating: "y", count: headers)] }
                 try life.submit(.download(app: "a", session: session, request))
-                places.append(TaskPlace(app: "a", session: session, task: places.count % 64 + 1))
+                places.append(TaskKey(app: "a", session: session, task: places.count % 64 + 1))
             }
         } catch TransferRefusal.deviceFull { return places }
     }
 
-    private func receive(_ life: inout TransferLife, _ place: TaskPlace) throws {
-        let claim = AttemptClaim(place, epoch: life.device.task(place)?.epoch ?? 0, mover: "m")
+    private func receive(_ life: inout TransferLife, _ taskKey: TaskKey) throws {
+        let claim = AttemptClaim(taskKey, epoch: life.device.task(taskKey)?.epoch ?? 0, worker: "m")
         try life.submit(.startAttempt(claim))
         var head = ResponseHead()
         head.status = 200
@@ -58,7 +58,7 @@ import TransferMachine
         var life = try life()
         let places = try fill(&life, headers: 4000)
         let begun = places.prefix(4)
-        for place in begun { try receive(&life, place) }
+        for taskKey in begun { try receive(&life, taskKey) }
         // All tasks time out at once.
         try life.pass(until: life.now + .days(8))
         #expect(life.device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })
@@ -82,7 +82,7 @@ import TransferMachine
     @Test func `a full device stores validators only while there is room`() throws {
         var life = try life()
         let places = try fill(&life, headers: 0)
-        for place in places { try receive(&life, place) }
+        for taskKey in places { try receive(&life, taskKey) }
         #expect(places.count > 64)
         #expect(life.device.binary.count <= Self.limit)
         let kept = places.compactMap { life.device.task($0)?.response?.etag }

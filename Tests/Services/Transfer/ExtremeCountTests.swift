@@ -14,7 +14,7 @@ import TransferMachine
 /// Counts that a correct log can't have. They must not end the process.
 @Suite("Extreme counts", .timeLimit(.minutes(3))) struct ExtremeCountTests {
     private static let longest = 1 << 50
-    private let place = TaskPlace(app: "a", session: "s", task: 1)
+    private let taskKey = TaskKey(app: "a", session: "s", task: 1)
 
     /// A device with an app on screen that has a session with one task.
     private func device(_ change: (inout BackgroundSession) -> Void = { _ in }) -> TransferMachine {
@@ -39,9 +39,9 @@ import TransferMachine
     private func device(_ state: TransferMachine, after command: TransferCommand) throws -> TransferMachine {
         let now = Instant.epoch + .days(1)
         var aggregate = Aggregate<TransferMachine>(key: .device("d"), state: state, now: now, eventCount: 1)
-        var moments = MomentLedger(ceiling: nil)
+        var slots = SlotAllocator(ceiling: nil)
         _ = try aggregate.decide(
-            .command(command), Origin(id: UUID()), at: now, policy: TransferPolicy(), moments: &moments)
+            .command(command), Origin(id: UUID()), at: now, policy: TransferPolicy(), slots: &slots)
         return aggregate.state
     }
 
@@ -60,8 +60,8 @@ import TransferMachine
 
     @Test func `bytes that are reported again and again do not overflow`() {
         var device = device { $0.tasks[0].segments = [Segment(epoch: 1, length: 0)] }
-        for _ in 0..<2 { device.apply(.progressMade(.init(place) { $0.bytesWritten = .max }), at: .epoch) }
-        #expect(device.task(place)?.segments.map(\.length) == [Self.longest])
+        for _ in 0..<2 { device.apply(.progressMade(.init(taskKey) { $0.bytesWritten = .max }), at: .epoch) }
+        #expect(device.task(taskKey)?.segments.map(\.length) == [Self.longest])
     }
 
     @Test func `bytes that the app has not heard of do not overflow`() {
@@ -69,29 +69,29 @@ import TransferMachine
         for _ in 0..<2 {
             device.apply(
                 .bodySent(
-                    .init(place) { event in
+                    .init(taskKey) { event in
                         event.bytesSent = .max
-                        event.isTold = false
+                        event.isDelivered = false
                     }), at: .epoch)
         }
-        #expect(device.task(place)?.untoldBytes == Self.longest)
+        #expect(device.task(taskKey)?.undeliveredBytes == Self.longest)
     }
 
     @Test func `the number of bytes sent is at most that of the longest file`() {
         var device = device()
-        device.apply(.bodySent(.init(place) { $0.totalBytesSent = .max }), at: .epoch)
-        #expect(device.task(place)?.bytesSent == Self.longest)
+        device.apply(.bodySent(.init(taskKey) { $0.totalBytesSent = .max }), at: .epoch)
+        #expect(device.task(taskKey)?.bytesSent == Self.longest)
     }
 
     @Test func `the length of an answer and the bytes before it do not overflow`() {
         var device = device()
         device.apply(
             .responseReceived(
-                .init(place) { event in
+                .init(taskKey) { event in
                     event.from = .max
                     event.response.contentLength = .max
                 }), at: .epoch)
-        #expect(device.task(place)?.bytesExpected == 2 * Self.longest)
+        #expect(device.task(taskKey)?.bytesExpected == 2 * Self.longest)
     }
 
     @Test func `the lengths of the parts of a download do not overflow`() {
@@ -112,7 +112,7 @@ import TransferMachine
         }
         var former = AuthenticationChallenge()
         former.previousFailureCount = 1
-        var order = WorkOrder.placeholder
+        var order = AttemptAssignment.placeholder
         order.credentials = [HeldCredential(id: "c", challenge: former)]
         var challenge = former
         challenge.previousFailureCount = .max

@@ -20,9 +20,9 @@ final class Folder: Sendable {
         let file = try FileHandle(forWritingTo: url)
         defer { try? file.close() }
         try file.truncate(atOffset: UInt64(size))
-        for place in stride(from: 5, to: size, by: 33_333_333) {
-            try file.seek(toOffset: UInt64(place))
-            try file.write(contentsOf: Data("\(place)".utf8))
+        for taskKey in stride(from: 5, to: size, by: 33_333_333) {
+            try file.seek(toOffset: UInt64(taskKey))
+            try file.write(contentsOf: Data("\(taskKey)".utf8))
         }
         return url
     }

@@ -11,7 +11,7 @@ import TransferMachine
 @testable import TransferService
 
 /// Random and almost valid fields. Each parser accepts them, ignores them or refuses them with its own problem.
-@Suite(.aside) struct HostileFields {
+@Suite(.ownThread) struct HostileFields {
     /// The number of random texts for each parser. `DORMOUSE_RANDOM_REQUESTS=1000000` makes it a million.
     private static let count =
         ProcessInfo.processInfo.environment["DORMOUSE_RANDOM_REQUESTS"].flatMap { Int($0) } ?? 5000
@@ -188,10 +188,10 @@ private struct NearlyRight {
             pieces = (0..<Int.random(in: 0...6, using: &random)).map { _ in words.randomElement(using: &random) ?? "" }
         }
         for _ in 0..<Int.random(in: 0...3, using: &random) {
-            let place = Int.random(in: 0...pieces.count, using: &random)
-            if Bool.random(using: &random), place < pieces.count { pieces.remove(at: place) }
+            let taskKey = Int.random(in: 0...pieces.count, using: &random)
+            if Bool.random(using: &random), taskKey < pieces.count { pieces.remove(at: taskKey) }
             if Bool.random(using: &random) {
-                pieces.insert(words.randomElement(using: &random) ?? "", at: min(place, pieces.count))
+                pieces.insert(words.randomElement(using: &random) ?? "", at: min(taskKey, pieces.count))
             }
         }
         return pieces.joined()

@@ -16,8 +16,8 @@ import Testing
             try await suite.sql("SELECT count(*) FROM transfer.movers") == "1"
         }
         try await pool.transaction { connection in
-            _ = try await connection.run(Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
-            _ = try await connection.run(Call(Statement("LOCK TABLE transfer.states IN ACCESS EXCLUSIVE MODE")))
+            _ = try await connection.execute(Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
+            _ = try await connection.execute(Query(Statement("LOCK TABLE transfer.states IN ACCESS EXCLUSIVE MODE")))
             // A worker that died a while ago, so that the scan looks for its attempts.
             _ = try await suite.sql(
                 "INSERT INTO transfer.movers VALUES ('\(UUID())', now() - interval '1 minute')")

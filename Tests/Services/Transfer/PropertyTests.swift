@@ -1,5 +1,5 @@
 import Contracts
-import Lives
+import RandomScenarios
 import Machines
 import OrderedCollections
 import Records
@@ -9,7 +9,7 @@ import Timeline
 import TransferMachine
 
 /// Random scenarios of a device and its workers. A failure names its seed.
-@Suite(.aside) struct TransferProperties {
+@Suite(.ownThread) struct TransferProperties {
     @Test func `every random scenario keeps the invariants`() async throws {
         try await propertyTest(count: 60) { random in
             var life = TransferLife(random)
@@ -57,9 +57,10 @@ extension TransferLife {
                 }
                 try #require((task.fate == .offered) == (session.finishing?.task == task.task))
             }
-            try #require(session.finishing.map { session.untold.first == $0.task } ?? true, "one callback at a time")
+            try #require(
+                session.finishing.map { session.undelivered.first == $0.task } ?? true, "one callback at a time")
             let finished = Set(session.tasks.filter { $0.state == .completed }.map(\.task))
-            try #require(Set(session.untold).isSubset(of: finished))
+            try #require(Set(session.undelivered).isSubset(of: finished))
             try #require(device.apps[session.app] != nil)
             try #require(session.tasks.count { $0.attempt != nil } <= 2, "at most two to the host")
         }
@@ -82,14 +83,14 @@ extension TransferLife {
         try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
         try deliver(LifecycleEvent.AppInstalled(app: "a", manifest: Manifest()))
         try deliver(LifecycleEvent.AppLaunched(app: "a", callbacks: []))
-        let place = TaskPlace(app: "a", session: "a-0", task: 1)
+        let taskKey = TaskKey(app: "a", session: "a-0", task: 1)
         try submit(.openSession(app: "a", session: "a-0", SessionConfiguration()))
         try submit(.download(app: "a", session: "a-0", TransferRequest(url: "http://files.example/")))
         return try (1...count).map { epoch in
-            let claim = AttemptClaim(place, epoch: epoch, mover: "m")
+            let claim = AttemptClaim(taskKey, epoch: epoch, worker: "m")
             try submit(.startAttempt(claim))
             try submit(.fail(claim, total: 0, .connectionLost))
-            let retryAt = try #require(device.task(place)?.waitsUntil)
+            let retryAt = try #require(device.task(taskKey)?.waitsUntil)
             let pause = retryAt - now
             try pass(until: retryAt)
             return pause

@@ -135,7 +135,7 @@ import Testing
         let pool = ConnectionPool(options, size: 1, logger: logger)
         let sweep = CredentialSweep(
             table: CredentialTable(pool: pool, partitions: 16),
-            states: StatesInUse(states: MoverTable(pool: pool), partitions: 16), age: .zero, logger: logger)
+            states: FileReferences(states: WorkerTable(pool: pool), partitions: 16), age: .zero, logger: logger)
         try await sweep.sweep()
         #expect(try await tables(suite) == ["transfer.credentials"])
         try await suite.call(

@@ -93,7 +93,7 @@ import Testing
         defer { next.signal(SIGTERM) }
         let document = try await completed(suite)
         #expect(document["sha256"]?.string == Self.sha256)
-        #expect((document["attempts"]?.items ?? []).map { $0["end"]?.string } == ["moverLost", "finished"])
+        #expect((document["attempts"]?.items ?? []).map { $0["end"]?.string } == ["workerLost", "finished"])
         let file = try await suite.send(.GET, suite.transferPort, Self.task + "/file")
         #expect(Self.hash(file.body) == Self.sha256)
     }

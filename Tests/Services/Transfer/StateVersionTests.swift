@@ -42,14 +42,14 @@ import Testing
                 var folded = fixture.folded
                 // Version 1 removed an invalidated session without an event.
                 folded.sessions.removeAll { id, session in
-                    session.isInvalidated && !session.hasUnfinishedTasks && session.untold.isEmpty
+                    session.isInvalidated && !session.hasUnfinishedTasks && session.undelivered.isEmpty
                 }
                 for id in folded.sessions.keys {
                     folded.sessions[id]?.relaunches = 0
                     folded.sessions[id]?.hasFinishedEvents = false
                     for index in folded.sessions[id]?.tasks.indices ?? 0..<0 {
-                        folded.sessions[id]?.tasks[index].untoldBytes = 0
-                        folded.sessions[id]?.tasks[index].untoldResume = nil
+                        folded.sessions[id]?.tasks[index].undeliveredBytes = 0
+                        folded.sessions[id]?.tasks[index].undeliveredResume = nil
                         folded.sessions[id]?.tasks[index].progressAt = nil
                         folded.sessions[id]?.tasks[index].connectFailures = 0
                     }

@@ -12,14 +12,14 @@ import Testing
     /// A folder of a storage, and its sweep.
     private final class Scene: Sendable {
         let folder: Folder
-        let place: URL
+        let taskKey: URL
         let trash: URL
         let metrics = Metrics()
         let log = Mutex<[String]>([])
 
         init(_ name: String = "uploads") throws {
             folder = try Folder()
-            place = folder.url.appendingPathComponent(name)
+            taskKey = folder.url.appendingPathComponent(name)
             trash = folder.url.appendingPathComponent("trash/" + name)
         }
     }
@@ -32,14 +32,14 @@ import Testing
             return ["used"]
         }
         for (name, age) in [("old", 7200.0), ("young", 0), ("used", 7200), ("also", 9000)] {
-            try make(scene.place.appendingPathComponent(name), age)
+            try make(scene.taskKey.appendingPathComponent(name), age)
         }
         try FileManager.default.createDirectory(
-            at: scene.place.appendingPathComponent("lost+found"), withIntermediateDirectories: false)
+            at: scene.taskKey.appendingPathComponent("lost+found"), withIntermediateDirectories: false)
         try make(scene.folder.url.appendingPathComponent("segments/old"), 9000)
         try await sweep.sweep()
         #expect(asked.withLock { $0.sorted() } == ["also", "old", "used"], "young files are not queried")
-        #expect(names(scene.place) == ["lost+found", "used", "young"])
+        #expect(names(scene.taskKey) == ["lost+found", "used", "young"])
         #expect(names(scene.trash) == ["also", "old"])
         #expect(names(scene.folder.url.appendingPathComponent("segments")) == ["old"], "another folder")
         #expect(scene.metrics.text.contains(#"dormouse_transfer_files_trashed_total{folder="uploads"} 2"#))
@@ -52,7 +52,7 @@ import Testing
         try make(scene.trash.appendingPathComponent("week"), 7 * 86_400 + 60)
         try make(scene.trash.appendingPathComponent("day"), 86_400)
         // The file's own age does not count: its days begin when it is moved.
-        try make(scene.place.appendingPathComponent("year"), 365 * 86_400)
+        try make(scene.taskKey.appendingPathComponent("year"), 365 * 86_400)
         try await sweep.sweep()
         #expect(names(scene.trash) == ["day", "year"])
     }
@@ -64,15 +64,15 @@ import Testing
         try make(scene.trash.appendingPathComponent("back"), 8 * 86_400)
         try make(scene.trash.appendingPathComponent("gone"), 60)
         try await sweep.sweep()
-        #expect(names(scene.place) == ["back"] && names(scene.trash) == ["gone"])
+        #expect(names(scene.taskKey) == ["back"] && names(scene.trash) == ["gone"])
     }
 
     @Test func `nothing is moved if the query for names fails`() async throws {
         let scene = try Scene("contents")
         let sweep = try sweep(scene, .contents) { _ in throw CancellationError() }
-        try make(scene.place.appendingPathComponent("old"), 7200)
+        try make(scene.taskKey.appendingPathComponent("old"), 7200)
         await #expect(throws: CancellationError.self) { try await sweep.sweep() }
-        #expect(names(scene.place) == ["old"] && names(scene.trash) == [])
+        #expect(names(scene.taskKey) == ["old"] && names(scene.trash) == [])
     }
 
     /// An empty or wrong database names none of the files.
@@ -81,12 +81,12 @@ import Testing
     {
         let scene = try Scene()
         var sweep = try sweep(scene) { names in Set(names.filter { $0.hasPrefix("used") }) }
-        for number in 0..<30 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }
-        for number in 0..<10 { try make(scene.place.appendingPathComponent("used\(number)"), 7200) }
+        for number in 0..<30 { try make(scene.taskKey.appendingPathComponent("old\(number)"), 7200) }
+        for number in 0..<10 { try make(scene.taskKey.appendingPathComponent("used\(number)"), 7200) }
         try make(scene.trash.appendingPathComponent("before"), 9 * 86_400)
         for _ in 0..<2 {
             try await sweep.sweep()
-            #expect(names(scene.place).count == 40)
+            #expect(names(scene.taskKey).count == 40)
             #expect(names(scene.trash).contains("before"), "nor is the trash emptied")
             #expect(scene.metrics.text.contains(#"dormouse_transfer_sweep_refused{folder="uploads"} 30"#))
         }
@@ -95,7 +95,7 @@ import Testing
         )
         sweep.rules.limit = 100
         try await sweep.sweep()
-        #expect(names(scene.place).count == 10)
+        #expect(names(scene.taskKey).count == 10)
         #expect(names(scene.trash).count { $0.hasPrefix("old") } == 30)
         #expect(scene.metrics.text.contains(#"dormouse_transfer_sweep_refused{folder="uploads"} 0"#))
     }
@@ -103,24 +103,24 @@ import Testing
     @Test func `a refused sweep continues after the days of the trash`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { _ in [] }
-        for number in 0..<30 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }
+        for number in 0..<30 { try make(scene.taskKey.appendingPathComponent("old\(number)"), 7200) }
         try await sweep.sweep()
         let note = scene.trash.appendingPathComponent(StorageSweep.note)
         #expect(names(scene.trash) == [StorageSweep.note])
         try age(note, 6 * 86_400)
         try await sweep.sweep()
-        #expect(names(scene.place).count == 30)
+        #expect(names(scene.taskKey).count == 30)
         try age(note, 7 * 86_400 + 60)
         try await sweep.sweep()
-        #expect(names(scene.place) == [] && names(scene.trash).count == 30)
+        #expect(names(scene.taskKey) == [] && names(scene.trash).count == 30)
     }
 
     @Test func `a few leftovers are moved even if they are all files`() async throws {
         let scene = try Scene()
         let sweep = try sweep(scene) { _ in [] }
-        for number in 0..<20 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }
+        for number in 0..<20 { try make(scene.taskKey.appendingPathComponent("old\(number)"), 7200) }
         try await sweep.sweep()
-        #expect(names(scene.place) == [] && names(scene.trash).count == 20)
+        #expect(names(scene.taskKey) == [] && names(scene.trash).count == 20)
     }
 
     /// Unclaimed downloads leave many files.
@@ -129,9 +129,9 @@ import Testing
         let scene = try Scene("segments")
         var sweep = try sweep(scene, .segments) { _ in [] }
         sweep.suspicion = .emptyDatabase { isEmpty }
-        for number in 0..<30 { try make(scene.place.appendingPathComponent("old\(number)"), 7200) }
+        for number in 0..<30 { try make(scene.taskKey.appendingPathComponent("old\(number)"), 7200) }
         try await sweep.sweep()
-        #expect(names(scene.place).isEmpty == !isEmpty)
+        #expect(names(scene.taskKey).isEmpty == !isEmpty)
     }
 
     private func sweep(

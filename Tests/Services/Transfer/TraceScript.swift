@@ -16,7 +16,7 @@ extension TraceScript<TransferMachine> {
         policy.jitterPercent = 0
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["configuration"]
-        script.members = ["session", "task", "mover", "epoch"]
+        script.members = ["session", "task", "worker", "epoch"]
         let beginning: [JSON] = [
             ["do": "register", "with": ["profile": "ios18"]], ["do": "install", "app": "a"],
             ["do": "install", "app": "b"], ["do": "launch"],
@@ -24,7 +24,7 @@ extension TraceScript<TransferMachine> {
         ]
         script.preamble = beginning.map { TraceStep(document: $0) }
         script.views["tasks"] = { device, step in
-            let tasks = device.sessions[step.place.session]?.tasks ?? []
+            let tasks = device.sessions[step.taskKey.session]?.tasks ?? []
             return .object(
                 tasks.map { task in
                     let words = [task.state.rawValue, task.waiting?.rawValue].compactMap { $0 }
@@ -36,8 +36,8 @@ extension TraceScript<TransferMachine> {
     }
 
     private static func lifecycleEvent(_ step: TraceStep, at moment: Instant) throws -> (any EventData)? {
-        let app = step.place.app
-        let session = step.place.session
+        let app = step.taskKey.app
+        let session = step.taskKey.session
         let with = step.with
         switch step.action {
         case "register": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
@@ -69,10 +69,10 @@ extension TraceScript<TransferMachine> {
     @Sendable private static func command(
         _ step: TraceStep, _ player: TracePlayer<TransferMachine>
     ) throws -> TransferCommand {
-        let place = step.place
-        let (app, session, with) = (place.app, place.session, step.with)
-        let epoch = step["epoch"]?.int ?? player.state.task(place)?.epoch ?? 0
-        let claim = AttemptClaim(place, epoch: epoch, mover: step["mover"]?.string ?? "m1")
+        let taskKey = step.taskKey
+        let (app, session, with) = (taskKey.app, taskKey.session, step.with)
+        let epoch = step["epoch"]?.int ?? player.state.task(taskKey)?.epoch ?? 0
+        let claim = AttemptClaim(taskKey, epoch: epoch, worker: step["worker"]?.string ?? "m1")
         let total = with["total"]?.int ?? with.int ?? 0
         switch step.action {
         case "openSession": return .openSession(app: app, session: session, try SessionConfiguration(json: with))
@@ -88,7 +88,7 @@ extension TraceScript<TransferMachine> {
             return .download(app: app, session: session, try TransferRequest(json: request))
         case "downloadResuming":
             // `with` is the identifier of the task that produced the resume data.
-            let left = TaskPlace(app: app, session: session, task: with.int ?? 1)
+            let left = TaskKey(app: app, session: session, task: with.int ?? 1)
             return .downloadResuming(
                 app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init())
         case "storeFile":
@@ -100,18 +100,18 @@ extension TraceScript<TransferMachine> {
             let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
             let request = try TransferRequest(json: blank.overlaid(with: with))
             return .upload(app: app, session: session, request, .file("f"))
-        case "resume": return .resume(place)
-        case "suspend": return .suspend(place)
-        case "cancel": return .cancel(place)
-        case "cancelByProducingResumeData": return .cancelByProducingResumeData(place)
+        case "resume": return .resume(taskKey)
+        case "suspend": return .suspend(taskKey)
+        case "cancel": return .cancel(taskKey)
+        case "cancelByProducingResumeData": return .cancelByProducingResumeData(taskKey)
         case "return": return .returnFromCallback(app: app, session: session, task: with.int)
-        case "claim": return .claim(place, name: with.string ?? "mine")
+        case "claim": return .claim(taskKey, name: with.string ?? "mine")
         case "challenge":
             let blank: JSON = ["host": "files.example", "port": 80, "realm": "r", "authenticationMethod": "basic"]
             return .challenge(claim, try AuthenticationChallenge(json: blank.overlaid(with: with)))
         case "answer":
             // The challenge that a task waits for.
-            let id = player.state.task(place)?.challenge?.id ?? "none"
+            let id = player.state.task(taskKey)?.challenge?.id ?? "none"
             return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with), credential: "k")
         case "redirect":
             return .followRedirect(
@@ -134,8 +134,8 @@ extension TraceScript<TransferMachine> {
 }
 
 extension TraceStep {
-    fileprivate var place: TaskPlace {
-        TaskPlace(
+    fileprivate var taskKey: TaskKey {
+        TaskKey(
             app: self["app"]?.string ?? "a", session: self["session"]?.string ?? "s", task: self["task"]?.int ?? 1)
     }
 }

@@ -3,7 +3,7 @@ import TransferMachine
 import TestSupport
 import Testing
 
-@Suite(.aside) struct TransferTraces {
+@Suite(.ownThread) struct TransferTraces {
     @Test(arguments: try Trace.all(in: .module, atLeast: 61))
     func `every golden trace gives exactly its events`(_ trace: Trace) throws {
         var player = TracePlayer(trace, try .transfer(trace))

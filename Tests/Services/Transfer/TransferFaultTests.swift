@@ -44,7 +44,7 @@ import TransferMachine
             let attempts = try await downloads.areWhole("seed \(seed)")
 
             let ends = attempts.joined().compactMap { $0["end"]?.string }
-            #expect(Set(ends) == ["moverLost", "finished"], "seed \(seed)")
+            #expect(Set(ends) == ["workerLost", "finished"], "seed \(seed)")
             #expect(attempts.contains { $0.count == 3 }, "one download met both kills, seed \(seed)")
             try await goOnFromWhatWasTold(told, downloads)
         }
@@ -55,7 +55,7 @@ import TransferMachine
         for device in downloads.devices {
             for task in try await downloads.tasks(of: device) {
                 let number = try #require(task["task"]?.int)
-                let lost = (task["attempts"]?.items ?? []).filter { $0["end"]?.string == "moverLost" }
+                let lost = (task["attempts"]?.items ?? []).filter { $0["end"]?.string == "workerLost" }
                 // Downloads that waited for a connection had no attempt to lose.
                 let tellings = told.compactMap { $0[device]?[number] }
                 #expect(lost.count <= tellings.count)
@@ -134,7 +134,7 @@ import TransferMachine
                 let ends = document["attempts"]?.items?.compactMap { $0["end"]?.string } ?? []
                 // An empty upload may have finished before the kill.
                 let wasLost = body.readableBytes > 0 || ends.count > 1
-                #expect(ends == (wasLost ? ["moverLost", "finished"] : ["finished"]))
+                #expect(ends == (wasLost ? ["workerLost", "finished"] : ["finished"]))
                 let arrived = try await suite.send(.GET, origin.port, "/content/sent-\(index)")
                 #expect(sha256(arrived.body) == sha256(body))
             }
@@ -156,11 +156,11 @@ import TransferMachine
         let rivalPort = try freePort()
         let rival = try await suite.startTransfer(port: rivalPort)
         defer { rival.signal(SIGTERM) }
-        let mover = try #require(try await downloads.states()["phone-0"]?.first?.attempt?.mover)
+        let worker = try #require(try await downloads.states()["phone-0"]?.first?.attempt?.worker)
         sleeper.signal(SIGSTOP)
         try await Backends.rest(in: suite.url)
         let stopped = try #require(try await downloads.states()["phone-0"]?.first)
-        try await suite.expireLeases(of: mover)
+        try await suite.expireLeases(of: worker)
         proxy.resume()
         let task = Downloads.session("phone-0") + "/tasks/1"
         try await eventually(within: 60, describe: "the other worker has finished the task") {
@@ -177,7 +177,7 @@ import TransferMachine
         #expect(try pieces.map { try suite.stored($0) } == known)
         try await downloads.areWhole()
         let ends = finished["attempts"]?.items?.compactMap { $0["end"]?.string }
-        #expect(ends == ["moverLost", "finished"])
+        #expect(ends == ["workerLost", "finished"])
         #expect(pieces.map(\.length).first == stopped.bytesReceived)
         // The continued worker carries out the next task, now that the other one has stopped.
         rival.signal(SIGTERM)
@@ -211,10 +211,10 @@ import TransferMachine
 
 extension TransferSuite {
     /// Expires the lease of one worker or of all workers now instead of after ten seconds.
-    func expireLeases(of mover: String? = nil) async throws {
+    func expireLeases(of worker: String? = nil) async throws {
         try await cluster.sql(
             "UPDATE transfer.movers SET expires_at = now() - interval '1 second'"
-                + (mover.map { " WHERE mover = '\($0)'" } ?? ""),
+                + (worker.map { " WHERE mover = '\($0)'" } ?? ""),
             database: database)
     }
 

@@ -19,12 +19,12 @@ import Timeline
             Bundle.module.url(forResource: "uploads", withExtension: "json", subdirectory: "Conformance"))
         let rows = try #require(try JSON(parsing: Array(try Data(contentsOf: url))).items)
         #expect(rows.count >= 270, "rows are missing")
-        let bench = try await UploadsBench.start()
-        defer { bench.suite.stop(bench.replica) }
+        let fixture = try await UploadsFixture.start()
+        defer { fixture.suite.stop(fixture.replica) }
         for row in rows {
             let speaker = row["as"] ?? .null
             for protocolName in speaker.items?.compactMap(\.string) ?? [speaker.string ?? ""] {
-                for fault in try await UploadsRow(row, protocolName, bench).faults() {
+                for fault in try await UploadsRow(row, protocolName, fixture).faults() {
                     Issue.record("\(row["name"]?.string ?? "?") (\(protocolName)): \(fault)")
                 }
             }
@@ -37,19 +37,19 @@ private struct UploadsRow {
     let row: JSON
     let isTus: Bool
     let version: String
-    let bench: UploadsBench
+    let fixture: UploadsFixture
 
-    init(_ row: JSON, _ protocolName: String, _ bench: UploadsBench) {
-        (self.row, self.bench) = (row, bench)
+    init(_ row: JSON, _ protocolName: String, _ fixture: UploadsFixture) {
+        (self.row, self.fixture) = (row, fixture)
         (isTus, version) = (protocolName == "tus", protocolName)
     }
 
     /// Sends the request and returns the differences from the row.
     func faults() async throws -> [String] {
-        let id = try await row["on"]?.string.mapAsync { try await bench.upload($0, of: row["of"]?.string) }
+        let id = try await row["on"]?.string.mapAsync { try await fixture.upload($0, of: row["of"]?.string) }
         let root = isTus ? "/files" : "/uploads"
         let body = row["body"]?.string.map { ByteBuffer(string: $0) }
-        let answer = try await bench.replica.send(
+        let answer = try await fixture.replica.send(
             HTTPMethod(rawValue: row["method"]?.string ?? ""), id.map { "\(root)/\($0)" } ?? root,
             try await headers(body), body, isChunked: row["chunked"] == true)
         var faults: [String] = []
@@ -65,7 +65,7 @@ private struct UploadsRow {
             check(got == want, "\(header.name) is \(got ?? "absent"), not \(want ?? "absent")")
         }
         if let then = row["then"]?.int, let id {
-            let told = try await bench.replica.offset("/files/\(id)")
+            let told = try await fixture.replica.offset("/files/\(id)")
             check(told == then, "offset \(told.map { "\($0)" } ?? "absent")")
         }
         return faults
@@ -75,23 +75,23 @@ private struct UploadsRow {
     private func headers(_ body: ByteBuffer?) async throws -> [String: String] {
         var headers = isTus ? ["Tus-Resumable": "1.0.0"] : ["Upload-Draft-Interop-Version": version]
         if isTus, body != nil { headers["Content-Type"] = "application/offset+octet-stream" }
-        if let token = row["by"]?.string.flatMap({ bench.credentials[$0] }) {
+        if let token = row["by"]?.string.flatMap({ fixture.credentials[$0] }) {
             headers["Authorization"] = "Bearer \(token)"
         }
         for header in row["send"]?.members ?? [] {
-            headers[header.name] = try await header.value.string.mapAsync { try await bench.filled($0) }
+            headers[header.name] = try await header.value.string.mapAsync { try await fixture.filled($0) }
         }
         return headers
     }
 }
 
 /// A service with uploads in every state and callers of every kind.
-private struct UploadsBench {
+private struct UploadsFixture {
     let suite: UploadsSuite
     let replica: UploadsSuite.Replica
     let credentials: [String: String]
 
-    static func start() async throws -> UploadsBench {
+    static func start() async throws -> UploadsFixture {
         let folder = try Folder()
         let keys = folder.url.appendingPathComponent("keys")
         let line = OperatorKeys.line(name: "reader", scopes: [.read], key: "reader-key")
@@ -109,7 +109,7 @@ private struct UploadsBench {
             credentials[who] = try await tokens.issue(
                 device: device, fleet: fleet, id: who, lifetime: Interval(milliseconds: 3_600_000))
         }
-        return UploadsBench(suite: suite, replica: replica, credentials: credentials)
+        return UploadsFixture(suite: suite, replica: replica, credentials: credentials)
     }
 
     /// Creates an upload in a state and returns its id.

@@ -43,11 +43,11 @@ import Timeline
         for number in 0..<transactions {
             let events = (0..<Int.random(in: 1...3, using: &random)).map { _ in event() }
             let isRolledBack = number % 3 == 2
-            _ = try await pool.run([
-                Call(statements.begin), Call(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
+            _ = try await pool.execute([
+                Query(statements.begin), Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
                 Batch<Counter>.append(events, to: 0, statements),
-                Call(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
-                Call(isRolledBack ? statements.rollback : statements.commit),
+                Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
+                Query(isRolledBack ? statements.rollback : statements.commit),
             ])
             if !isRolledBack { committed += events.count }
         }
@@ -58,7 +58,7 @@ import Timeline
         var offsets: [Int] = []
         while true {
             let wasOver = isOver.hasFired
-            let rows = try await connection.run(Call(LogReader.all, [.int4(0), .int(offsets.last ?? 0), .int(7)]))
+            let rows = try await connection.execute(Query(LogReader.all, [.int4(0), .int(offsets.last ?? 0), .int(7)]))
             offsets += try rows.map { try LogReader.event($0).offset }
             if wasOver, rows.isEmpty { return offsets }
         }

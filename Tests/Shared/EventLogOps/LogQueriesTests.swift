@@ -9,15 +9,15 @@ import Timeline
 @Suite("Queries of the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
     @Test(arguments: EventOrder.allCases, [1, 10, 40])
     func `pages have every event once and in order`(_ order: EventOrder, limit: Int) async throws {
-        let bench = try await OpsBench()
+        let fixture = try await OpsFixture()
         // First evenly, then many in one partition.
-        for number in 0..<57 { try await bench.append(to: "d\(number % 9)") }
-        for _ in 0..<90 { try await bench.append(to: "d0") }
-        for number in 0..<20 { try await bench.append(to: "d\(number % 9)") }
-        var place: LogVector?
+        for number in 0..<57 { try await fixture.append(to: "d\(number % 9)") }
+        for _ in 0..<90 { try await fixture.append(to: "d0") }
+        for number in 0..<20 { try await fixture.append(to: "d\(number % 9)") }
+        var place: PositionVector?
         var all: [Event] = []
         while true {
-            let page = try await bench.queries.page(EventFilter(), order, from: place, limit: limit)
+            let page = try await fixture.queries.page(EventFilter(), order, from: place, limit: limit)
             #expect(page.events.count <= limit)
             all += page.events
             place = page.next
@@ -25,22 +25,22 @@ import Timeline
         }
         #expect(all.count == 167 && Set(all.map(\.id)).count == 167)
         // The events were appended one after the other, so the order over partitions is known.
-        let times = try await bench.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
+        let times = try await fixture.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
         #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))
     }
 
     /// The next page skips events that do not match: it does not scan them again, and retention may drop them.
     @Test func `the position after a page skips events that do not match`() async throws {
-        let bench = try await OpsBench()
-        for number in 0..<30 { try await bench.append("x.one.done", to: "d\(number % 9)") }
-        for _ in 0..<3 { try await bench.append("y.two.done", to: "d0") }
+        let fixture = try await OpsFixture()
+        for number in 0..<30 { try await fixture.append("x.one.done", to: "d\(number % 9)") }
+        for _ in 0..<3 { try await fixture.append("y.two.done", to: "d0") }
         var filter = EventFilter()
         filter.types = ["y.two.done"]
-        let mine = AggregateKey.device("d0").partition(of: bench.queries.partitions)
+        let mine = AggregateKey.device("d0").partition(of: fixture.queries.partitions)
         for (order, ends) in [(EventOrder.oldest, "head"), (.newest, "0::int8")] {
-            let page = try await bench.queries.page(filter, order, limit: 1)
+            let page = try await fixture.queries.page(filter, order, limit: 1)
             #expect(page.events.count == 1 && !page.isComplete)
-            for row in try await bench.sql("SELECT partition::int8, \(ends) FROM bus.partitions") {
+            for row in try await fixture.sql("SELECT partition::int8, \(ends) FROM bus.partitions") {
                 let (partition, end) = (try row.int(0), try row.int(1))
                 if partition != mine { #expect(page.next[partition] == end) }
             }
@@ -48,32 +48,34 @@ import Timeline
     }
 
     @Test func `a feed continues with events that were appended meanwhile`() async throws {
-        let bench = try await OpsBench()
-        try await bench.append(to: "a")
-        let first = try await bench.queries.page(EventFilter(), .oldest, limit: 10)
+        let fixture = try await OpsFixture()
+        try await fixture.append(to: "a")
+        let first = try await fixture.queries.page(EventFilter(), .oldest, limit: 10)
         #expect(first.isComplete && first.events.count == 1)
-        let late = try await bench.append(to: "b")
+        let late = try await fixture.append(to: "b")
         #expect(
-            try await bench.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [late]
+            try await fixture.queries.page(EventFilter(), .oldest, from: first.next, limit: 10).events.map(\.id) == [
+                late
+            ]
         )
         // Newest first, a feed has no events that are appended after its start.
-        let newest = try await bench.queries.page(EventFilter(), .newest, limit: 1)
-        try await bench.append(to: "c")
-        let rest = try await bench.queries.page(EventFilter(), .newest, from: newest.next, limit: 10)
+        let newest = try await fixture.queries.page(EventFilter(), .newest, limit: 1)
+        try await fixture.append(to: "c")
+        let rest = try await fixture.queries.page(EventFilter(), .newest, from: newest.next, limit: 10)
         #expect(rest.isComplete && rest.events.count == 1)
     }
 
     @Test func `filters match the same events in the database and in memory`() async throws {
-        let bench = try await OpsBench()
+        let fixture = try await OpsFixture()
         let root = UUID()
         for number in 0..<60 {
-            try await bench.append(
+            try await fixture.append(
                 number % 2 == 0 ? "x.one.done" : "y.two.done", source: number % 3 == 0 ? "x" : "y",
                 to: "d\(number % 4)",
                 correlation: number % 5 == 0 ? root : nil, app: number % 4 == 0 ? nil : "app\(number % 2)",
                 at: Instant(milliseconds: Int64(number * 1000)))
         }
-        let all = try await bench.queries.page(EventFilter(), .oldest, limit: 1000).events
+        let all = try await fixture.queries.page(EventFilter(), .oldest, limit: 1000).events
         let filters: [(inout EventFilter) -> Void] = [
             { $0.types = ["x.one.done", "z.z.z"] }, { $0.services = ["x"] }, { $0.key = .device("d2") },
             { $0.app = "app1" }, { $0.since = Instant(milliseconds: 30_000) },
@@ -85,7 +87,7 @@ import Timeline
                 var filter = EventFilter()
                 first(&filter)
                 second(&filter)
-                let found = try await bench.queries.page(filter, .oldest, limit: 1000)
+                let found = try await fixture.queries.page(filter, .oldest, limit: 1000)
                 let wanted = all.filter(filter.wants)
                 #expect(found.isComplete)
                 #expect(Set(found.events.map(\.id)) == Set(wanted.map(\.id)))
@@ -94,23 +96,23 @@ import Timeline
     }
 
     @Test func `a position of another log is refused`() async throws {
-        let bench = try await OpsBench()
+        let fixture = try await OpsFixture()
         for place in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
             await #expect(throws: LogQueryError.foreignPlace) {
-                try await bench.queries.page(EventFilter(), .oldest, from: place, limit: 10)
+                try await fixture.queries.page(EventFilter(), .oldest, from: place, limit: 10)
             }
         }
     }
 
     @Test func `events are found by id, position and correlation id`() async throws {
-        let bench = try await OpsBench()
-        let id = try await bench.append(to: "a")
-        let effect = try await bench.append(to: "b", correlation: id, causation: id)
-        let found = try #require(try await bench.queries.event(id: id))
-        #expect(try await bench.queries.event(partition: found.partition, offset: found.offset) == found)
-        #expect(try await bench.queries.event(id: UUID()) == nil)
-        #expect(try await bench.queries.event(partition: 77, offset: 1) == nil)
-        #expect(Set(try await bench.queries.events(ofCorrelation: id, limit: 10).map(\.id)) == [id, effect])
+        let fixture = try await OpsFixture()
+        let id = try await fixture.append(to: "a")
+        let effect = try await fixture.append(to: "b", correlation: id, causation: id)
+        let found = try #require(try await fixture.queries.event(id: id))
+        #expect(try await fixture.queries.event(partition: found.partition, offset: found.offset) == found)
+        #expect(try await fixture.queries.event(id: UUID()) == nil)
+        #expect(try await fixture.queries.event(partition: 77, offset: 1) == nil)
+        #expect(Set(try await fixture.queries.events(ofCorrelation: id, limit: 10).map(\.id)) == [id, effect])
     }
 
     @Test func `a chain has all causes and all effects of an event`() {
@@ -130,36 +132,36 @@ import Timeline
     }
 
     @Test func `causes are complete beyond the limit of searched events`() async throws {
-        let bench = try await OpsBench()
+        let fixture = try await OpsFixture()
         let root = UUID()
         var ids: [UUID] = []
         for number in 0..<5 {
             let time = Instant(milliseconds: 1_700_000_000_000) + .seconds(Int64(number))
             ids.append(
-                try await bench.append(
+                try await fixture.append(
                     to: "d\(number)", id: ids.isEmpty ? root : UUID(), correlation: root, causation: ids.last, at: time)
             )
         }
-        let events = try await bench.queries.events(ofCorrelation: root, limit: 10)
+        let events = try await fixture.queries.events(ofCorrelation: root, limit: 10)
         #expect(events.map(\.id) == ids)
-        let last = try await bench.queries.chain(of: events[4], limit: 2)
+        let last = try await fixture.queries.chain(of: events[4], limit: 2)
         #expect(last.causes.map(\.id) == Array(ids[0...3]) && last.effects.isEmpty && last.isComplete)
-        let first = try await bench.queries.chain(of: events[0], limit: 2)
+        let first = try await fixture.queries.chain(of: events[0], limit: 2)
         #expect(first.causes.isEmpty && first.effects.map(\.id) == [ids[1]] && !first.isComplete)
-        let whole = try await bench.queries.chain(of: events[2], limit: 5)
+        let whole = try await fixture.queries.chain(of: events[2], limit: 5)
         #expect(whole.causes.map(\.id) == Array(ids[0...1]) && whole.effects.map(\.id) == Array(ids[3...4]))
         #expect(whole.isComplete)
     }
 
     /// A skip index that drops the first event of each partition when it is read.
-    private struct DroppingOutline: LogOutline {
+    private struct DroppingOutline: SkipIndex {
         let pool: ConnectionPool
 
-        func stretches(
+        func blocks(
             of spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, atMost: Int
         ) async throws(PostgresError) -> [LogSpan] {
-            _ = try await pool.run(
-                Call(
+            _ = try await pool.execute(
+                Query(
                     Statement(
                         """
                         INSERT INTO bus.retention (partition, dropped_to)
@@ -170,43 +172,43 @@ import Timeline
     }
 
     @Test func `a page fails if retention drops events during the read`() async throws {
-        let bench = try await OpsBench()
-        for _ in 0..<3 { try await bench.append(to: "a") }
-        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
+        let fixture = try await OpsFixture()
+        for _ in 0..<3 { try await fixture.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
         let queries = LogQueries(
-            pool: bench.pool, partitions: OpsBench.partitions, outline: DroppingOutline(pool: bench.pool))
+            pool: fixture.pool, partitions: OpsFixture.partitions, skipIndex: DroppingOutline(pool: fixture.pool))
         var filter = EventFilter()
         filter.types = ["other.thing.pinged"]
-        let start = Dictionary(uniqueKeysWithValues: (0..<OpsBench.partitions).map { ($0, 0) })
+        let start = Dictionary(uniqueKeysWithValues: (0..<OpsFixture.partitions).map { ($0, 0) })
         await #expect(throws: LogQueryError.beyondRetention) {
             try await queries.page(filter, .oldest, from: start, limit: 10)
         }
         // A page without a position restarts with the retained events.
-        _ = try await bench.pool.run(Call(Statement("DELETE FROM bus.retention")))
+        _ = try await fixture.pool.execute(Query(Statement("DELETE FROM bus.retention")))
         let page = try await queries.page(filter, .oldest, limit: 10)
         #expect(page.events.first?.partition == partition && page.isComplete)
         #expect(page.next[partition] == 3)
     }
 
     @Test func `a missing offset is found`() async throws {
-        let bench = try await OpsBench()
-        for _ in 0..<5 { try await bench.append(to: "a") }
-        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
-        #expect(try await bench.queries.checkDensity(of: partition).faults.isEmpty)
-        _ = try await bench.sql("DELETE FROM bus.events WHERE log_offset = 3")
-        let check = try await bench.queries.checkDensity(of: partition)
+        let fixture = try await OpsFixture()
+        for _ in 0..<5 { try await fixture.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
+        #expect(try await fixture.queries.checkDensity(of: partition).faults.isEmpty)
+        _ = try await fixture.sql("DELETE FROM bus.events WHERE log_offset = 3")
+        let check = try await fixture.queries.checkDensity(of: partition)
         #expect(check.faults == [1...5] && check.count == 4 && check.last == 5)
     }
 
     @Test func `the lag of a consumer is its number of unread events`() async throws {
-        let bench = try await OpsBench()
-        for _ in 0..<3 { try await bench.append(to: "a") }
-        let partition = AggregateKey.device("a").partition(of: OpsBench.partitions)
-        let consumers = try await bench.queries.consumers()
+        let fixture = try await OpsFixture()
+        for _ in 0..<3 { try await fixture.append(to: "a") }
+        let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
+        let consumers = try await fixture.queries.consumers()
         #expect(consumers.map(\.name) == ["counter"])
         let places = try #require(consumers.first?.places)
-        #expect(places.map(\.lag) == (0..<OpsBench.partitions).map { $0 == partition ? 3 : 0 })
-        #expect(places.map { $0.waitingSince != nil } == (0..<OpsBench.partitions).map { $0 == partition })
+        #expect(places.map(\.lag) == (0..<OpsFixture.partitions).map { $0 == partition ? 3 : 0 })
+        #expect(places.map { $0.waitingSince != nil } == (0..<OpsFixture.partitions).map { $0 == partition })
         #expect(places.allSatisfy { $0.owner == nil })
     }
 }

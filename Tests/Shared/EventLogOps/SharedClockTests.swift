@@ -57,14 +57,15 @@ import Timeline
     }
 
     @Test func `a clock difference is logged once`() async throws {
-        let bench = try await OpsBench()
+        let fixture = try await OpsFixture()
         let lines = LogLines()
         let logger = Logger(label: "test") { _ in LineHandler(lines: lines) }
         let slow = ManualClock(RealClock().now - .hours(1))
         let clock = SharedClock(real: slow)
-        let sender = HintSender(pool: bench.pool, sender: .init(), logger: bench.logger)
-        let news = HintReceiver(bench.options, sender: sender, logger: bench.logger)
-        let follower = ClockFollower(clock, pool: bench.pool, news: news, poll: .milliseconds(5), logger: logger)
+        let sender = WakeUpSender(pool: fixture.pool, sender: .init(), logger: fixture.logger)
+        let updates = WakeUpReceiver(fixture.options, sender: sender, logger: fixture.logger)
+        let follower = ClockFollower(
+            clock, pool: fixture.pool, updates: updates, poll: .milliseconds(5), logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await follower.run() }
             try await eventually(describe: "the warning") { lines.count("differs") == 1 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite(.aside) struct InMemoryRuntimeTests {
+@Suite(.ownThread) struct InMemoryRuntimeTests {
     private let key = AggregateKey.device("a")
     private let start = Instant(milliseconds: 1_000_000)
 
@@ -65,8 +65,8 @@ import Timeline
 
     @Test func `a deadline that changes nothing is an error, not a loop`() {
         var aggregate = Aggregate<Stuck>(key: key)
-        var moments = MomentLedger(ceiling: nil)
-        #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: (), moments: &moments) }
+        var slots = SlotAllocator(ceiling: nil)
+        #expect(throws: StuckDeadline.self) { try aggregate.fireDeadlines(until: start, policy: (), slots: &slots) }
     }
 
     @Test func `a state is the fold of its events`() throws {

@@ -7,14 +7,14 @@ struct CancellationTests {
     @Test func `cancellation stops the query and leaves the connection usable`() async throws {
         let connection = try await Database().connect()
         let sleep = "SELECT pg_sleep(60) AS stopped"
-        let task = Task { try await connection.run([Call(Statement("SELECT 1")), Call(Statement(sleep))]) }
+        let task = Task { try await connection.execute([Query(Statement("SELECT 1")), Query(Statement(sleep))]) }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
         let error = try await withTimeout(seconds: 60, "the pipeline to end") {
             await caught { _ = try await task.value }
         }
         #expect(error == .cancelled)
-        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
     }
 
     @Test func `cancellation stops a script`() async throws {
@@ -24,7 +24,7 @@ struct CancellationTests {
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
         #expect(try await withTimeout(seconds: 60) { await caught { try await task.value } } == .cancelled)
-        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
     }
 
     @Test func `a cancelled task sends nothing`() async throws {
@@ -33,27 +33,27 @@ struct CancellationTests {
         let task = Task {
             // Ends when the task is cancelled.
             _ = try? await started.value()
-            try await connection.run("CREATE TABLE never (n int8)")
+            try await connection.execute("CREATE TABLE never (n int8)")
         }
         task.cancel()
         #expect(await caught { _ = try await task.value } == .cancelled)
-        #expect(try await connection.run("SELECT to_regclass('never') IS NULL")[0].bool(0))
+        #expect(try await connection.execute("SELECT to_regclass('never') IS NULL")[0].bool(0))
     }
 
     @Test func `cancellation of a transaction rolls it back and keeps the connection`() async throws {
         let pool = try await Database().pool(size: 1)
         let sleep = "SELECT pg_sleep(62) AS stopped"
-        _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
+        _ = try await pool.execute(Query(Statement("CREATE TABLE t (n int8)")))
         let task = Task {
             try await pool.transaction { connection in
-                try await connection.run("INSERT INTO t VALUES (1)")
-                try await connection.run(sleep)
+                try await connection.execute("INSERT INTO t VALUES (1)")
+                try await connection.execute(sleep)
             }
         }
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
         #expect(await caught { _ = try await task.value } == .cancelled)
-        #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 0)
+        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].int(0) == 0)
         #expect(pool.metrics.open == 1, "the connection is reused")
     }
 

@@ -8,52 +8,52 @@ struct ConnectionTests {
     @Test func `the queries of a pipeline return their results in order`() async throws {
         let connection = try await Database().connect()
         let echo = Statement("SELECT $1::int8")
-        let answers = try await connection.run((0..<50).map { Call(echo, [.int($0)]) })
+        let answers = try await connection.execute((0..<50).map { Query(echo, [.int($0)]) })
         #expect(try answers.map { try $0[0].int(0) } == Array(0..<50))
     }
 
     @Test func `a result has the number of affected rows`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("CREATE TABLE t (n int8)")
-        #expect(try await connection.run("INSERT INTO t SELECT generate_series(1, 7)").affected == 7)
-        let updated = try await connection.run("UPDATE t SET n = n + 1 WHERE n > 5 RETURNING n")
+        try await connection.execute("CREATE TABLE t (n int8)")
+        #expect(try await connection.execute("INSERT INTO t SELECT generate_series(1, 7)").affected == 7)
+        let updated = try await connection.execute("UPDATE t SET n = n + 1 WHERE n > 5 RETURNING n")
         #expect(updated.affected == 2 && updated.count == 2)
-        #expect(try await connection.run("DELETE FROM t WHERE n = 0").affected == 0)
+        #expect(try await connection.execute("DELETE FROM t WHERE n = 0").affected == 0)
     }
 
     @Test func `a statement is prepared once for each list of parameter types`() async throws {
         let connection = try await Database().connect()
         let statement = Statement("SELECT $1")
         for _ in 0..<3 {
-            _ = try await connection.run([Call(statement, [.int(1)]), Call(statement, [.int(2)])])
-            _ = try await connection.run(Call(statement, [.text("a")]))
+            _ = try await connection.execute([Query(statement, [.int(1)]), Query(statement, [.int(2)])])
+            _ = try await connection.execute(Query(statement, [.text("a")]))
         }
-        let prepared = try await connection.run(
+        let prepared = try await connection.execute(
             "SELECT count(*) FROM pg_prepared_statements WHERE statement = 'SELECT $1'")
         #expect(try prepared[0].int(0) == 2)
     }
 
     @Test func `an error aborts the pipeline and leaves the connection usable`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("CREATE TABLE t (n int8 CONSTRAINT only_once PRIMARY KEY)")
+        try await connection.execute("CREATE TABLE t (n int8 CONSTRAINT only_once PRIMARY KEY)")
         let insert = Statement("INSERT INTO t VALUES ($1)")
         let error = await caught {
-            _ = try await connection.run([1, 2, 1, 3].map { Call(insert, [.int($0)]) })
+            _ = try await connection.execute([1, 2, 1, 3].map { Query(insert, [.int($0)]) })
         }
         guard case .server(let refused) = error else {
             Issue.record("\(String(describing: error))")
             return
         }
-        #expect(refused.callIndex == 2)
+        #expect(refused.queryIndex == 2)
         #expect(refused.sqlState == "23505")
         #expect(refused.constraint == "only_once")
         #expect(refused.table == "t")
-        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 0, "a pipeline is one transaction")
+        #expect(try await connection.execute("SELECT count(*) FROM t")[0].int(0) == 0, "a pipeline is one transaction")
     }
 
     @Test func `the description of an error contains no values`() async throws {
         let connection = try await Database().connect()
-        let error = await caught { try await connection.run("SELECT $1::int8", .text("hunter2")) }
+        let error = await caught { try await connection.execute("SELECT $1::int8", .text("hunter2")) }
         #expect(error?.sqlState == "22P02")
         #expect(error?.description.contains("hunter2") == false)
         #expect(error?.description.contains("statement: SELECT $1::int8") == true, "the statement contains no values")
@@ -63,7 +63,7 @@ struct ConnectionTests {
 
     @Test func `an error keeps the server's message if that can't contain data`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("CREATE TABLE t (n text CONSTRAINT short CHECK (length(n) < 3))")
+        try await connection.execute("CREATE TABLE t (n text CONSTRAINT short CHECK (length(n) < 3))")
         for (sql, words) in [
             ("SELECT * FROM nowhere", #"(SQLSTATE 42P01: relation "nowhere" does not exist, statement: SELECT * "#),
             (
@@ -71,10 +71,10 @@ struct ConnectionTests {
                 "58P01: could not load library plpgsql.so"
             ),
         ] {
-            let error = await caught { try await connection.run(sql) }
+            let error = await caught { try await connection.execute(sql) }
             #expect(error?.description.contains(words) == true, "\(error.map { "\($0)" } ?? "")")
         }
-        let error = await caught { try await connection.run("INSERT INTO t VALUES ($1)", .text("hunter2")) }
+        let error = await caught { try await connection.execute("INSERT INTO t VALUES ($1)", .text("hunter2")) }
         #expect(error?.description.contains("23514, table public.t, constraint short, statement: INSERT") == true)
         #expect(error?.description.contains("hunter2") == false)
         // The message of a syntax error quotes the unknown text.
@@ -90,7 +90,7 @@ struct ConnectionTests {
         let database = try await Database()
         let pool = database.pool(size: 1)
         let raise = Statement("DO $$ BEGIN RAISE 'no' USING ERRCODE = '\(sqlState)'; END $$")
-        let error = await caught { _ = try await pool.run(Call(raise)) }
+        let error = await caught { _ = try await pool.execute(Query(raise)) }
         #expect(error?.sqlState == sqlState && error?.isServerFault == isServers)
         #expect((pool.faults.newest(within: .seconds(60)) != nil) == isServers)
         await pool.close()
@@ -101,75 +101,75 @@ struct ConnectionTests {
         let select = Statement("SELECT n FROM later")
         let other = Statement("SELECT 1 AS other")
         for _ in 0..<2 {
-            let error = await caught { _ = try await connection.run([Call(select), Call(other)]) }
+            let error = await caught { _ = try await connection.execute([Query(select), Query(other)]) }
             #expect(error?.sqlState == "42P01")
         }
-        try await connection.run("CREATE TABLE later (n int8)")
-        #expect(try await connection.run([Call(select), Call(other)])[1][0].int(0) == 1)
+        try await connection.execute("CREATE TABLE later (n int8)")
+        #expect(try await connection.execute([Query(select), Query(other)])[1][0].int(0) == 1)
     }
 
     @Test func `a statement is prepared again after its table changed`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("CREATE TABLE t (n int8)")
+        try await connection.execute("CREATE TABLE t (n int8)")
         let all = Statement("SELECT * FROM t")
-        _ = try await connection.run(Call(all))
-        try await connection.run("ALTER TABLE t ADD m int8")
-        #expect(await caught { _ = try await connection.run(Call(all)) }?.sqlState == "0A000")
-        #expect(try await connection.run(Call(all)).columns == ["n", "m"])
+        _ = try await connection.execute(Query(all))
+        try await connection.execute("ALTER TABLE t ADD m int8")
+        #expect(await caught { _ = try await connection.execute(Query(all)) }?.sqlState == "0A000")
+        #expect(try await connection.execute(Query(all)).columns == ["n", "m"])
     }
 
     @Test func `a statement is prepared again after DEALLOCATE ALL`() async throws {
         let connection = try await Database().connect()
         let one = Statement("SELECT 1")
-        _ = try await connection.run(Call(one))
+        _ = try await connection.execute(Query(one))
         try await connection.script("DEALLOCATE ALL")
-        #expect(await caught { _ = try await connection.run(Call(one)) }?.sqlState == "26000")
-        #expect(try await connection.run(Call(one))[0].int(0) == 1)
+        #expect(await caught { _ = try await connection.execute(Query(one)) }?.sqlState == "26000")
+        #expect(try await connection.execute(Query(one))[0].int(0) == 1)
     }
 
     @Test func `statements beyond the limit of 512 run unprepared`() async throws {
         let connection = try await Database().connect()
         for start in stride(from: 0, to: 600, by: 100) {
-            let answers = try await connection.run((start..<start + 100).map { Call(Statement("SELECT \($0)")) })
+            let answers = try await connection.execute((start..<start + 100).map { Query(Statement("SELECT \($0)")) })
             #expect(try answers.map { try $0[0].int(0) } == Array(start..<start + 100))
         }
-        let prepared = try await connection.run("SELECT count(*) FROM pg_prepared_statements")
+        let prepared = try await connection.execute("SELECT count(*) FROM pg_prepared_statements")
         #expect(try prepared[0].int(0) == 512)
     }
 
     @Test func `a query with another row count than expected throws`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("CREATE TABLE t (n int8)")
-        let update = Call(Statement("UPDATE t SET n = 1"), rowsExpected: 1)
-        let expected = PostgresError.guardFailed(callIndex: 1, expected: 1, got: 0)
-        #expect(await caught { _ = try await connection.run([Call(Statement("SELECT 1")), update]) } == expected)
-        #expect(try await connection.run(Call(Statement("SELECT 1"), rowsExpected: 1)).count == 1)
+        try await connection.execute("CREATE TABLE t (n int8)")
+        let update = Query(Statement("UPDATE t SET n = 1"), rowsExpected: 1)
+        let expected = PostgresError.guardFailed(queryIndex: 1, expected: 1, got: 0)
+        #expect(await caught { _ = try await connection.execute([Query(Statement("SELECT 1")), update]) } == expected)
+        #expect(try await connection.execute(Query(Statement("SELECT 1"), rowsExpected: 1)).count == 1)
     }
 
     @Test func `a violation of a deferred constraint fails the pipeline`() async throws {
         let connection = try await Database().connect()
         try await connection.script(
             "CREATE TABLE t (n int8 CONSTRAINT late UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO t VALUES (1)")
-        let error = await caught { try await connection.run("INSERT INTO t VALUES (1)") }
+        let error = await caught { try await connection.execute("INSERT INTO t VALUES (1)") }
         #expect(error?.sqlState == "23505")
-        #expect(try await connection.run("SELECT count(*) FROM t")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT count(*) FROM t")[0].int(0) == 1)
     }
 
     @Test func `COMMIT of a failed transaction throws`() async throws {
         let connection = try await Database().connect()
-        try await connection.run("BEGIN")
-        _ = await caught { try await connection.run("SELECT 1/0") }
-        #expect(await caught { _ = try await connection.run(Call(.commit)) }?.sqlState == "25P02")
-        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+        try await connection.execute("BEGIN")
+        _ = await caught { try await connection.execute("SELECT 1/0") }
+        #expect(await caught { _ = try await connection.execute(Query(.commit)) }?.sqlState == "25P02")
+        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
     }
 
     @Test func `a script runs its statements in one transaction`() async throws {
         let connection = try await Database().connect()
         try await connection.script("CREATE TABLE a (n int8); CREATE TABLE b (n int8); INSERT INTO b VALUES (1), (2)")
-        #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
+        #expect(try await connection.execute("SELECT count(*) FROM b")[0].int(0) == 2)
         let error = await caught { try await connection.script("INSERT INTO b VALUES (3); SELECT 1/0") }
         #expect(error?.sqlState == "22012")
-        #expect(try await connection.run("SELECT count(*) FROM b")[0].int(0) == 2)
+        #expect(try await connection.execute("SELECT count(*) FROM b")[0].int(0) == 2)
     }
 
     @Test func `COPY throws and ends the session`() async throws {
@@ -182,7 +182,7 @@ struct ConnectionTests {
         let connection = try await Database().connect()
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...50 {
-                group.addTask { try await connection.run("SELECT $1::int8", .int(number))[0].int(0) }
+                group.addTask { try await connection.execute("SELECT $1::int8", .int(number))[0].int(0) }
             }
             return try await group.reduce(0, +)
         }
@@ -191,7 +191,7 @@ struct ConnectionTests {
 
     @Test func `a result of 100 MB arrives`() async throws {
         let connection = try await Database().connect()
-        let rows = try await connection.run(
+        let rows = try await connection.execute(
             "SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
         #expect(rows.count == 100)
         #expect(try rows.reduce(0) { try $0 + $1.bytes(0).count } == 100_000_000)
@@ -200,9 +200,9 @@ struct ConnectionTests {
     @Test func `parameters of 50 MB are sent`() async throws {
         let connection = try await Database().connect()
         let values = [[UInt8]](repeating: [UInt8](repeating: 7, count: 1_000_000), count: 50)
-        let answers = try await connection.run([
-            Call(Statement("SELECT sum(length(b))::int8 FROM unnest($1) AS b"), [.byteas(values)]),
-            Call(Statement("SELECT $1"), [.bytes(values[0])]),
+        let answers = try await connection.execute([
+            Query(Statement("SELECT sum(length(b))::int8 FROM unnest($1) AS b"), [.byteas(values)]),
+            Query(Statement("SELECT $1"), [.bytes(values[0])]),
         ])
         #expect(try answers[0][0].int(0) == 50_000_000)
         #expect(try answers[1][0].bytes(0) == values[0])
@@ -210,16 +210,16 @@ struct ConnectionTests {
 
     @Test func `too many parameters are refused before anything is sent`() async throws {
         let connection = try await Database().connect()
-        let many = Call(Statement("SELECT 1"), Array(repeating: .int(1), count: 65_536))
+        let many = Query(Statement("SELECT 1"), Array(repeating: .int(1), count: 65_536))
         guard
-            case .invalidCall(callIndex: 1, _) = await caught({
-                _ = try await connection.run([Call(Statement("SELECT 1")), many])
+            case .invalidQuery(queryIndex: 1, _) = await caught({
+                _ = try await connection.execute([Query(Statement("SELECT 1")), many])
             })
         else {
             Issue.record("the query was sent")
             return
         }
-        #expect(try await connection.run("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
     }
 
     @Test func `session settings apply`() async throws {
@@ -227,23 +227,23 @@ struct ConnectionTests {
         let options = try ConnectionOptions(
             url: database.url, settings: ["lock_timeout": "1234ms", "search_path": #""a b", public"#])
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.run("SHOW lock_timeout")[0].text(0) == "1234ms")
-        #expect(try await connection.run("SHOW search_path")[0].text(0) == #""a b", public"#)
-        #expect(try await connection.run("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
+        #expect(try await connection.execute("SHOW lock_timeout")[0].text(0) == "1234ms")
+        #expect(try await connection.execute("SHOW search_path")[0].text(0) == #""a b", public"#)
+        #expect(try await connection.execute("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
     }
 
     @Test func `a closed connection throws`() async throws {
         let connection = try await Database().connect()
         await connection.close()
-        #expect(await caught { try await connection.run("SELECT 1") } == .closed)
+        #expect(await caught { try await connection.execute("SELECT 1") } == .closed)
     }
 
     @Test func `a deallocated connection ends its session`() async throws {
         let database = try await Database()
         let watcher = try await database.connect()
-        let pid = try await database.connect().run("SELECT pg_backend_pid()")[0].int(0)
+        let pid = try await database.connect().execute("SELECT pg_backend_pid()")[0].int(0)
         try await eventually(describe: "the session has ended") {
-            try await watcher.run("SELECT FROM pg_stat_activity WHERE pid = $1", .int(pid)).isEmpty
+            try await watcher.execute("SELECT FROM pg_stat_activity WHERE pid = $1", .int(pid)).isEmpty
         }
     }
 }

@@ -29,8 +29,8 @@ extension Logger {
 extension Connection {
     /// Executes one query.
     @discardableResult
-    func run(_ sql: String, _ parameters: Parameter...) async throws(PostgresError) -> Rows {
-        try await run(Call(Statement(sql), parameters))
+    func execute(_ sql: String, _ parameters: Parameter...) async throws(PostgresError) -> Rows {
+        try await execute(Query(Statement(sql), parameters))
     }
 }
 

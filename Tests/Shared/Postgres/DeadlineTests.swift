@@ -10,13 +10,13 @@ struct DeadlineTests {
 
     @Test func `a query to a stopped server process ends at its deadline`() async throws {
         let database = try await Database()
-        let options = try ConnectionOptions(url: database.url, flightTimeout: Self.short)
+        let options = try ConnectionOptions(url: database.url, pipelineTimeout: Self.short)
         let connection = try await Connection.open(options, logger: .quiet)
         let backend = pid_t(await connection.backendPID)
         #expect(kill(backend, SIGSTOP) == 0)
         defer { kill(backend, SIGCONT) }
         let error = try await withTimeout(seconds: 60, "the call to end") {
-            await caught { try await connection.run("SELECT 1") }
+            await caught { try await connection.execute("SELECT 1") }
         }
         try expectTimedOut(error)
         #expect(await !connection.isHealthy)
@@ -27,18 +27,18 @@ struct DeadlineTests {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TCPProxy.start(port: cluster.port)
         let options = try ConnectionOptions(
-            url: cluster.tcpURL(database: "postgres", port: proxy.port), flightTimeout: Self.short)
+            url: cluster.tcpURL(database: "postgres", port: proxy.port), pipelineTimeout: Self.short)
         let pool = ConnectionPool(options, size: 1, logger: .quiet)
-        let call = Call(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: size))])
-        _ = try await pool.run(Call(Statement("SELECT 1")))
+        let query = Query(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: size))])
+        _ = try await pool.execute(Query(Statement("SELECT 1")))
         try await proxy.pause()
         let error = try await withTimeout(seconds: 60, "the call to end") {
-            await caught { _ = try await pool.run(call) }
+            await caught { _ = try await pool.execute(query) }
         }
         try expectTimedOut(error)
         proxy.resume()
         // The pool opens another connection.
-        #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].int(0) == 1)
         await pool.close()
         try await proxy.stop()
     }
@@ -47,7 +47,7 @@ struct DeadlineTests {
         let cluster = try await PrivateCluster.shared()
         let proxy = try await TCPProxy.start(port: cluster.port)
         let options = try ConnectionOptions(
-            url: cluster.tcpURL(database: "postgres", port: proxy.port), flightTimeout: Self.short)
+            url: cluster.tcpURL(database: "postgres", port: proxy.port), pipelineTimeout: Self.short)
         let connection = try await Connection.open(options, logger: .quiet)
         try await proxy.pause()
         try expectTimedOut(
@@ -59,9 +59,9 @@ struct DeadlineTests {
 
     @Test func `each query of a connection has its own deadline`() async throws {
         let database = try await Database()
-        let options = try ConnectionOptions(url: database.url, flightTimeout: .milliseconds(500))
+        let options = try ConnectionOptions(url: database.url, pipelineTimeout: .milliseconds(500))
         let connection = try await Connection.open(options, logger: .quiet)
-        for _ in 0..<4 { try await connection.run("SELECT pg_sleep(0.2)") }
+        for _ in 0..<4 { try await connection.execute("SELECT pg_sleep(0.2)") }
         #expect(await connection.isHealthy)
     }
 
@@ -72,7 +72,7 @@ struct DeadlineTests {
         let connection = try await Connection.open(try ConnectionOptions(url: url), logger: .quiet)
         proxy.cutRecords()
         let rows = try await withTimeout(seconds: 10, "the answer") {
-            try await connection.run("SELECT repeat('x', 1000) FROM generate_series(1, 20)")
+            try await connection.execute("SELECT repeat('x', 1000) FROM generate_series(1, 20)")
         }
         #expect(rows.count == 20)
         await connection.close()
@@ -80,7 +80,7 @@ struct DeadlineTests {
     }
 
     @Test func `a call past its deadline is overdue until it ends`() async throws {
-        let deadline = CallDeadline()
+        let deadline = PipelineDeadline()
         #expect(deadline.overdueCall == nil)
         deadline.begin(.seconds(60))
         #expect(deadline.overdueCall == nil)
@@ -97,7 +97,7 @@ struct DeadlineTests {
             #expect(pool.callDeadlines.count == 1)
             await connection.close()
         }
-        _ = try await pool.run(Call(Statement("SELECT 1")))
+        _ = try await pool.execute(Query(Statement("SELECT 1")))
         #expect(pool.callDeadlines.count == 1)
         await pool.close()
     }
@@ -123,7 +123,7 @@ struct StallSettingsTests {
             ("tcp_keepalives_idle", "5"), ("tcp_keepalives_interval", "2"), ("tcp_keepalives_count", "3"),
             ("tcp_user_timeout", "15000"),
         ] {
-            #expect(try await connection.run("SHOW \(name)")[0].text(0) == value, "\(name)")
+            #expect(try await connection.execute("SHOW \(name)")[0].text(0) == value, "\(name)")
         }
     }
 
@@ -133,17 +133,17 @@ struct StallSettingsTests {
             url: database.url,
             newerSettings: [(14, "idle_session_timeout", "77s"), (99, "setting_of_the_future", "1")])
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.run("SHOW idle_session_timeout")[0].text(0) == "77s")
+        #expect(try await connection.execute("SHOW idle_session_timeout")[0].text(0) == "77s")
     }
 
     @Test(arguments: [(Duration.seconds(30), "30000ms"), (.microseconds(10), "1ms")])
     func `version 17 ends a transaction that is open for longer than the query timeout`(
         timeout: Duration, expected: String
     ) throws {
-        let options = try ConnectionOptions(url: "host=a", flightTimeout: timeout)
+        let options = try ConnectionOptions(url: "host=a", pipelineTimeout: timeout)
         #expect(options.newerSettings.map(\.name) == ["transaction_timeout"])
         #expect(options.newerSettings.map(\.value) == [expected])
         #expect(options.newerSettings.map(\.major) == [17])
-        #expect(try ConnectionOptions(url: "host=a", flightTimeout: nil).newerSettings.isEmpty)
+        #expect(try ConnectionOptions(url: "host=a", pipelineTimeout: nil).newerSettings.isEmpty)
     }
 }

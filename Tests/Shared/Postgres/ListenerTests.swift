@@ -29,9 +29,9 @@ struct ListenerTests {
         try await listening(database.options) { listener, events in
             #expect(await events.next() == .listening)
             #expect(await listener.isListening)
-            try await sender.run("SELECT pg_notify('hints', '3,5')")
+            try await sender.execute("SELECT pg_notify('hints', '3,5')")
             #expect(await events.next() == .notification(channel: "hints", payload: "3,5"))
-            try await sender.run("SELECT pg_notify('odd \"name', '')")
+            try await sender.execute("SELECT pg_notify('odd \"name', '')")
             #expect(await events.next() == .notification(channel: "odd \"name", payload: ""))
         }
     }
@@ -41,15 +41,15 @@ struct ListenerTests {
         let sender = try await database.connect()
         try await listening(database.options) { _, events in
             #expect(await events.next() == .listening)
-            try await sender.run(
+            try await sender.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = $1",
-                .text(try await sender.run("SELECT current_database()::text")[0].text(0)))
+                .text(try await sender.execute("SELECT current_database()::text")[0].text(0)))
             guard case .lost = await events.next() else {
                 Issue.record("not lost")
                 return
             }
             #expect(await events.next() == .listening)
-            try await sender.run("SELECT pg_notify('hints', 'again')")
+            try await sender.execute("SELECT pg_notify('hints', 'again')")
             #expect(await events.next() == .notification(channel: "hints", payload: "again"))
         }
     }

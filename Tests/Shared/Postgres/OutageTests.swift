@@ -9,11 +9,11 @@ struct OutageTests {
         let options = try ConnectionOptions(url: cluster.url(database: "postgres"))
         let connection = try await Connection.open(options, logger: .quiet)
         let sleep = "SELECT pg_sleep(60) AS killed"
-        let task = Task { try await connection.run(sleep) }
+        let task = Task { try await connection.execute(sleep) }
         try await cluster.awaitRunning(sleep)
         try await cluster.stop(.immediate)
         let error = try await withTimeout(seconds: 60) { await caught { _ = try await task.value } }
-        #expect(error == .connectionLost(duringFlight: true))
+        #expect(error == .connectionLost(duringPipeline: true))
         #expect(await !connection.isHealthy)
         try await cluster.destroy()
     }
@@ -22,7 +22,7 @@ struct OutageTests {
         let database = try await Database()
         let connection = try await database.connect()
         try await end(connection, with: try await database.connect())
-        #expect(await caught { try await connection.run("SELECT 1") } == .connectionLost(duringFlight: false))
+        #expect(await caught { try await connection.execute("SELECT 1") } == .connectionLost(duringPipeline: false))
     }
 
     @Test func `a pool replaces connections that were lost while idle`() async throws {
@@ -32,7 +32,7 @@ struct OutageTests {
         try await fill(pool, 3)
         try await cluster.stop(.fast)
         try await cluster.start()
-        #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].int(0) == 1)
         try await fill(pool, 3)
         #expect(pool.metrics.open == 3 && pool.metrics.idle == 3)
         await pool.close()
@@ -47,15 +47,15 @@ struct OutageTests {
         let options = try ConnectionOptions(
             url: cluster.tcpURL(database: name, port: proxy.port) + "?sslmode=disable&gssencmode=disable")
         let pool = ConnectionPool(options, size: 1, logger: .quiet)
-        _ = try await pool.run(Call(Statement("CREATE TABLE t (n int8)")))
+        _ = try await pool.execute(Query(Statement("CREATE TABLE t (n int8)")))
         let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment)
         let error = await caught {
-            _ = try await pool.transaction { try await $0.run("INSERT INTO t VALUES (1)") }
+            _ = try await pool.transaction { try await $0.execute("INSERT INTO t VALUES (1)") }
         }
-        #expect(error == .connectionLost(duringFlight: true))
+        #expect(error == .connectionLost(duringPipeline: true))
         try await cut.settled()
         // In either case the pool still works, and a query shows the outcome.
-        let count = try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0)
+        let count = try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].int(0)
         if moment == .beforeForwarding { #expect(count == 0) } else { #expect((0...1).contains(count)) }
         await pool.close()
         try await proxy.stop()
@@ -63,7 +63,7 @@ struct OutageTests {
 
     private func end(_ connection: Connection, with other: Connection) async throws {
         let pid = await connection.backendPID
-        try await other.run("SELECT pg_terminate_backend($1::int4, 5000)", .int(pid))
+        try await other.execute("SELECT pg_terminate_backend($1::int4, 5000)", .int(pid))
     }
 
     /// Fills the pool with `count` idle connections.
@@ -74,7 +74,7 @@ struct OutageTests {
             for _ in 0..<count {
                 group.addTask {
                     try await pool.withConnection { connection in
-                        try await connection.run("SELECT 1")
+                        try await connection.execute("SELECT 1")
                         arrived.add()
                         try await all.value()
                     }

@@ -7,10 +7,10 @@ struct PoolTests {
     @Test func `an exhausted pool times out and reports its size`() async throws {
         let pool = try await Database().pool(size: 1, acquisitionTimeout: .milliseconds(50))
         try await pool.withConnection { _ in
-            let error = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
+            let error = await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
             #expect(error == .poolTimeout(waited: .milliseconds(50), size: 1))
         }
-        #expect(try await pool.run(Call(Statement("SELECT 1")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].int(0) == 1)
         #expect(pool.metrics.waiting == 0)
     }
 
@@ -18,7 +18,7 @@ struct PoolTests {
         let pool = try await Database().pool(size: 1)
         let waiter = try await pool.withConnection { connection in
             let pid = await connection.backendPID
-            let waiter = Task { try await pool.run(Call(Statement("SELECT pg_backend_pid()")))[0].int(0) == pid }
+            let waiter = Task { try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].int(0) == pid }
             try await eventually(describe: "a waiter") { pool.metrics.waiting == 1 }
             return waiter
         }
@@ -28,22 +28,22 @@ struct PoolTests {
     @Test func `a cancelled waiter leaves the queue`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { _ in
-            let waiter = Task { _ = try await pool.run(Call(Statement("SELECT 1"))) }
+            let waiter = Task { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
             try await eventually(describe: "a waiter") { pool.metrics.waiting == 1 }
             waiter.cancel()
             #expect(await caught { try await waiter.value } == .cancelled)
             #expect(pool.metrics.waiting == 0)
         }
-        #expect(try await pool.run(Call(Statement("SELECT 1"))).count == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1"))).count == 1)
     }
 
     @Test func `an open transaction is rolled back on release`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { connection in
-            try await connection.run("BEGIN")
-            try await connection.run("CREATE TABLE t (n int8)")
+            try await connection.execute("BEGIN")
+            try await connection.execute("CREATE TABLE t (n int8)")
         }
-        #expect(try await pool.run(Call(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
+        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
         #expect(pool.metrics.open == 1)
     }
 
@@ -51,7 +51,7 @@ struct PoolTests {
         let pool = try await Database().pool(size: 3)
         let pids = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<60 {
-                group.addTask { try await pool.run(Call(Statement("SELECT pg_backend_pid()")))[0].int(0) }
+                group.addTask { try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].int(0) }
             }
             return try await group.reduce(into: Set<Int>()) { $0.insert($1) }
         }
@@ -63,7 +63,8 @@ struct PoolTests {
         let options = try ConnectionOptions(url: "postgres://x@127.0.0.1:\(freePort())/x")
         let pool = ConnectionPool(options, size: 1, logger: .quiet)
         for _ in 0..<3 {
-            guard case .connectFailed = await caught({ _ = try await pool.run(Call(Statement("SELECT 1"))) }) else {
+            guard case .connectFailed = await caught({ _ = try await pool.execute(Query(Statement("SELECT 1"))) })
+            else {
                 Issue.record("another error")
                 return
             }
@@ -78,11 +79,11 @@ struct PoolTests {
             url: "postgres://x@127.0.0.1:\(proxy.port)/x?sslmode=disable&gssencmode=disable")
         let pool = ConnectionPool(options, size: 8, logger: .quiet)
         // Callers pause only after a failure.
-        _ = await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) }
+        _ = await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
         let before = proxy.refusals
         let failures = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<200 {
-                group.addTask { await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) } != nil }
+                group.addTask { await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) } != nil }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
         }
@@ -95,12 +96,12 @@ struct PoolTests {
     @Test func `a closed pool fails new and waiting callers`() async throws {
         let pool = try await Database().pool(size: 1)
         try await pool.withConnection { _ in
-            let waiter = Task { _ = try await pool.run(Call(Statement("SELECT 1"))) }
+            let waiter = Task { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
             try await eventually(describe: "a waiter") { pool.metrics.waiting == 1 }
             await pool.close()
             #expect(await caught { try await waiter.value } == .closed)
         }
-        #expect(await caught { _ = try await pool.run(Call(Statement("SELECT 1"))) } == .closed)
+        #expect(await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) } == .closed)
         #expect(pool.metrics.open == 0)
     }
 
@@ -119,7 +120,7 @@ private actor Holder {
 
     func load() async throws -> Int {
         try await pool.withConnection { connection in
-            value = try await connection.run("SELECT 41")[0].int(0)
+            value = try await connection.execute("SELECT 41")[0].int(0)
         }
         return try await pool.transaction { _ in value }
     }

@@ -8,11 +8,11 @@ struct TransactionTests {
     @Test func `a transaction commits the work of its body`() async throws {
         let pool = try await Database().pool(size: 1)
         let answer = try await pool.transaction { connection in
-            try await connection.run("CREATE TABLE t (n int8)")
-            return try await connection.run("INSERT INTO t VALUES (5) RETURNING n")[0].int(0)
+            try await connection.execute("CREATE TABLE t (n int8)")
+            return try await connection.execute("INSERT INTO t VALUES (5) RETURNING n")[0].int(0)
         }
         #expect(answer == 5)
-        #expect(try await pool.run(Call(Statement("SELECT count(*) FROM t")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].int(0) == 1)
     }
 
     @Test func `a transaction rolls back if its body throws`() async throws {
@@ -20,29 +20,29 @@ struct TransactionTests {
         let pool = try await Database().pool(size: 1)
         await #expect(throws: Refused.self) {
             try await pool.transaction { connection in
-                try await connection.run("CREATE TABLE t (n int8)")
+                try await connection.execute("CREATE TABLE t (n int8)")
                 throw Refused()
             }
         }
-        #expect(try await pool.run(Call(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
+        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
     }
 
     @Test func `a transaction is retried after a serialization failure`() async throws {
         let pool = try await Database().pool(size: 2)
-        _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT 0::int8 AS n")))
+        _ = try await pool.execute(Query(Statement("CREATE TABLE t AS SELECT 0::int8 AS n")))
         let attempts = Mutex(0)
         try await pool.transaction(level: .repeatableRead) { connection in
-            let read = try await connection.run("SELECT n FROM t")[0].int(0)
+            let read = try await connection.execute("SELECT n FROM t")[0].int(0)
             let attempt = attempts.withLock { count in
                 count += 1
                 return count
             }
             // On the first attempt, another transaction writes between this one's read and write.
-            if attempt == 1 { _ = try await pool.run(Call(Statement("UPDATE t SET n = n + 10"))) }
-            try await connection.run("UPDATE t SET n = $1", .int(read + 1))
+            if attempt == 1 { _ = try await pool.execute(Query(Statement("UPDATE t SET n = n + 10"))) }
+            try await connection.execute("UPDATE t SET n = $1", .int(read + 1))
         }
         #expect(attempts.withLock { $0 } == 2)
-        #expect(try await pool.run(Call(Statement("SELECT n FROM t")))[0].int(0) == 11)
+        #expect(try await pool.execute(Query(Statement("SELECT n FROM t")))[0].int(0) == 11)
     }
 
     @Test func `a transaction is retried after a deadlock`() async throws {
@@ -50,23 +50,24 @@ struct TransactionTests {
         let options = try ConnectionOptions(
             url: try await Database().url, settings: ["idle_in_transaction_session_timeout": "2min"])
         let pool = ConnectionPool(options, size: 2, acquisitionTimeout: .seconds(60), logger: .quiet)
-        _ = try await pool.run(Call(Statement("CREATE TABLE t AS SELECT n::int8, 0 AS m FROM generate_series(1, 2) n")))
+        _ = try await pool.execute(
+            Query(Statement("CREATE TABLE t AS SELECT n::int8, 0 AS m FROM generate_series(1, 2) n")))
         let bothHaveOne = Tally()
         let update = "UPDATE t SET m = m + 1 WHERE n = $1"
         try await withThrowingTaskGroup(of: Void.self) { group in
             for order in [[1, 2], [2, 1]] {
                 group.addTask {
                     try await pool.transaction { connection in
-                        try await connection.run(update, .int(order[0]))
+                        try await connection.execute(update, .int(order[0]))
                         bothHaveOne.add()
                         try await bothHaveOne.reaches(2)
-                        try await connection.run(update, .int(order[1]))
+                        try await connection.execute(update, .int(order[1]))
                     }
                 }
             }
             try await group.waitForAll()
         }
-        #expect(try await pool.run(Call(Statement("SELECT sum(m) FROM t")))[0].int(0) == 4)
+        #expect(try await pool.execute(Query(Statement("SELECT sum(m) FROM t")))[0].int(0) == 4)
     }
 
     @Test func `a transaction fails after the last retry`() async throws {

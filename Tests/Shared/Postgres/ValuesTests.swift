@@ -6,7 +6,7 @@ import Testing
 struct ValuesTests {
     private func echo(_ type: String, _ parameter: Parameter) async throws -> Row {
         let connection = try await Database().connect()
-        return try await connection.run("SELECT $1::\(type) AS value", parameter)[0]
+        return try await connection.execute("SELECT $1::\(type) AS value", parameter)[0]
     }
 
     @Test(arguments: [Int.min, -1, 0, 1, .max]) func `integers survive a round trip`(value: Int) async throws {
@@ -16,7 +16,7 @@ struct ValuesTests {
     @Test func `scalars survive a round trip`() async throws {
         let id = UUID()
         let connection = try await Database().connect()
-        let row = try await connection.run(
+        let row = try await connection.execute(
             "SELECT $1 AS i, $2 AS b, $3 AS d, $4 AS t, $5 AS y, $6 AS j, $7 AS u, $8 AS s, $9 AS e, 7::smallint AS h",
             .int4(-5), .bool(true), .double(0.1), .text("Größe 🐭"), .bytes([0, 255, 1]),
             .json(Array(#"{"b": 1}"#.utf8)),
@@ -35,7 +35,7 @@ struct ValuesTests {
 
     @Test func `timestamps and dates have the same meaning for the server`() async throws {
         let connection = try await Database().connect()
-        let row = try await connection.run(
+        let row = try await connection.execute(
             "SELECT $1 = '2026-01-02 03:04:05.678Z'::timestamptz, $2 = '2026-01-02'::date, $3 = 'infinity'::timestamptz",
             .timestamp(milliseconds: 1_767_323_045_678), .date(daysSinceEpoch: 20_455), .timestamp(milliseconds: .max)
         )[0]
@@ -44,7 +44,7 @@ struct ValuesTests {
 
     @Test func `a null of every type reads as nil`() async throws {
         let connection = try await Database().connect()
-        let row = try await connection.run(
+        let row = try await connection.execute(
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9", .int(nil), .int4(nil), .bool(nil), .double(nil), .text(nil),
             .bytes(nil), .json(nil), .uuid(nil), .timestamp(milliseconds: nil))[0]
         #expect(try row.optionalInt(0) == nil)
@@ -60,7 +60,7 @@ struct ValuesTests {
 
     @Test func `an empty value is not null`() async throws {
         let connection = try await Database().connect()
-        let row = try await connection.run("SELECT $1, $2, $3", .text(""), .bytes([]), .texts([String]()))[0]
+        let row = try await connection.execute("SELECT $1, $2, $3", .text(""), .bytes([]), .texts([String]()))[0]
         #expect(try row.optionalText(0) == "")
         #expect(try row.optionalBytes(1) == [])
         #expect(try row.texts(2) == [])
@@ -69,7 +69,7 @@ struct ValuesTests {
     @Test func `arrays with nulls survive a round trip`() async throws {
         let ids = [UUID(), nil, UUID()]
         let connection = try await Database().connect()
-        let row = try await connection.run(
+        let row = try await connection.execute(
             "SELECT $1, $2, $3, $4, $5", .ints([1, nil, -3]), .texts(["a", nil, ""]), .uuids(ids),
             .byteas([[1, 2], nil, []]), .jsons([Array("1".utf8), nil]))[0]
         #expect(try row.optionalInts(0) == [1, nil, -3])
@@ -83,7 +83,7 @@ struct ValuesTests {
     @Test func `arrays without nulls survive a round trip`() async throws {
         let ids = [UUID(), UUID()]
         let connection = try await Database().connect()
-        let row = try await connection.run(
+        let row = try await connection.execute(
             "SELECT $1, $2, $3, $4, $5, $6, $7, $8", .ints([1, 2]), .int4s([-1, 3]), .bools([true, false]),
             .doubles([0.5]), .timestamps(milliseconds: [0, -5]), .uuids(ids), .texts(["ä"]), .byteas([[], [9]]))[0]
         #expect(try row.ints(0) == [1, 2])
@@ -98,7 +98,7 @@ struct ValuesTests {
 
     @Test func `unnest turns arrays into rows`() async throws {
         let connection = try await Database().connect()
-        let rows = try await connection.run(
+        let rows = try await connection.execute(
             "SELECT * FROM unnest($1, $2) AS row (number, word)", .ints([3, 1, 2]), .texts(["c", "a", nil]))
         #expect(rows.columns == ["number", "word"])
         #expect(try rows.map { try $0.int(0) } == [3, 1, 2])

@@ -47,7 +47,7 @@ import Testing
                 }
             }
             """)
-        #expect(text.contains("fields.omittable(\"optional\", &optional, Constraints.optional)"))
+        #expect(text.contains("fields.optional(\"optional\", &optional, Constraints.optional)"))
         #expect(text.contains("fields.field(\"nullable\", &nullable)"))
         #expect(text.contains("fields.defaulted(\"defaulted\", &defaulted)"))
         #expect(text.contains("flattened.visit(&fields)"))

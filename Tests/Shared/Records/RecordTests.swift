@@ -2,14 +2,14 @@ import OrderedCollections
 import Records
 import Testing
 
-enum Shade: String, Word { case light, dark }
+enum Shade: String, WireEnum { case light, dark }
 
 struct Inner: Record, Equatable {
     var flag = false
     var level: Defaulted<Double> = 0.5
 
     enum Constraints {
-        static let level: Rule<Double> = .range(0...1)
+        static let level: Constraint<Double> = .range(0...1)
     }
 }
 
@@ -24,9 +24,9 @@ struct Outer: Record, Equatable {
     var map: Defaulted<OrderedDictionary<String, Inner>> = [:]
 
     enum Constraints {
-        static let name: Rule<String> = .identifier
-        static let count: Rule<Int> = .range(-5...5)
-        static let list: Rule<[Int]> = .count(0...3)
+        static let name: Constraint<String> = .identifier
+        static let count: Constraint<Int> = .range(-5...5)
+        static let list: Constraint<[Int]> = .count(0...3)
     }
 }
 

@@ -7,7 +7,7 @@ import Runtime
 import TestSupport
 import Testing
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Checks the invariants: offsets are dense, every acknowledged command and every ping is in the log exactly once,
     /// and every state is the fold of its history.
     func audit(acknowledged: [String] = [], pings: [UUID] = []) async throws {
@@ -35,7 +35,7 @@ extension RuntimeBench {
         let statement = Statement(
             "SELECT count(DISTINCT causationid) FROM bus.events WHERE type = $1 AND causationid = ANY($2)")
         try await eventuallyTrue {
-            try await pool.run(Call(statement, [.text(PingCounted.type), .uuids(pings)]))[0].int(0) == pings.count
+            try await pool.execute(Query(statement, [.text(PingCounted.type), .uuids(pings)]))[0].int(0) == pings.count
         }
     }
 }
@@ -44,9 +44,9 @@ extension RuntimeBench {
 struct Counterd {
     let process: ChildProcess
 
-    init(_ bench: RuntimeBench, _ arguments: String...) async throws {
+    init(_ fixture: RuntimeFixture, _ arguments: String...) async throws {
         process = try ChildProcess.start(
-            ChildProcess.product("counterd"), [bench.url, "\(bench.partitions)"] + arguments,
+            ChildProcess.product("counterd"), [fixture.url, "\(fixture.partitions)"] + arguments,
             // Traps are expected.
             environment: ["SWIFT_BACKTRACE": "enable=no"])
         try await process.waitForLine(containing: "up")

@@ -50,9 +50,9 @@ import Timeline
 
     private func batchWithDueDeadline() throws -> Batch<Counter> {
         var aggregate = Aggregate<Counter>(key: key)
-        var moments = MomentLedger(ceiling: nil)
+        var slots = SlotAllocator(ceiling: nil)
         _ = try aggregate.decide(
-            .command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: (), moments: &moments)
+            .command(.ring(after: .zero)), Origin(id: UUID()), at: start, policy: (), slots: &slots)
         return Batch<Counter>([key: aggregate])
     }
 
@@ -67,6 +67,6 @@ import Timeline
 extension Batch where M.Policy == Void {
     /// Returns a batch of partition 0 with enough time, even on a slow machine.
     init(_ aggregates: [AggregateKey: Aggregate<M>] = [:]) {
-        self.init(partition: 0, policy: (), aggregates: aggregates, portion: .seconds(3600))
+        self.init(partition: 0, policy: (), aggregates: aggregates, plan: .seconds(3600))
     }
 }

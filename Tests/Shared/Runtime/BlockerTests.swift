@@ -12,19 +12,19 @@ import Testing
 
     /// Its pipeline has locked the partition's head and does not end. No timeout of the server runs.
     @Test func `a client that stops in the middle of a pipeline does not block the other services`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.addService("other", password: "other")
-        let proxy = try await TCPProxy.start(port: bench.cluster.port)
-        let address = "127.0.0.1:\(proxy.port)/\(bench.database)?sslmode=disable&gssencmode=disable"
+        let fixture = try await RuntimeFixture()
+        try await fixture.addService("other", password: "other")
+        let proxy = try await TCPProxy.start(port: fixture.cluster.port)
+        let address = "127.0.0.1:\(proxy.port)/\(fixture.database)?sslmode=disable&gssencmode=disable"
         let stopped = try await Connection.open(
-            try ConnectionOptions(url: "postgresql://dormouse_other:other@\(address)", flightTimeout: .seconds(100)),
-            logger: bench.logger)
+            try ConnectionOptions(url: "postgresql://dormouse_other:other@\(address)", pipelineTimeout: .seconds(100)),
+            logger: fixture.logger)
         try await proxy.pause()
-        async let flight: Void = {
-            _ = try? await stopped.run([
-                Call(Statement("BEGIN")), Call(Statement(Self.lockHead)),
-                Call(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: 1_000_000))]),
-                Call(.commit),
+        async let pipeline: Void = {
+            _ = try? await stopped.execute([
+                Query(Statement("BEGIN")), Query(Statement(Self.lockHead)),
+                Query(Statement("SELECT length($1)"), [.bytes([UInt8](repeating: 7, count: 1_000_000))]),
+                Query(.commit),
             ])
         }()
         // Waits until the server has the first statements and expects more of the megabyte.
@@ -35,42 +35,42 @@ import Testing
             """)
         try await eventuallyTrue {
             try await proxy.letSomeThrough(bytes: 5000)
-            return try await bench.pool.run(Call(stands))[0].int(0) == 1
+            return try await fixture.pool.execute(Query(stands))[0].int(0) == 1
         }
-        let device = try #require(bench.oneDeviceInEach.first)
-        let url = bench.url(as: "dormouse_counter")
-        try await bench.running(url: url, limits: StallLimits(blocker: .milliseconds(300))) { runtime in
+        let device = try #require(fixture.oneDeviceInEach.first)
+        let url = fixture.url(as: "dormouse_counter")
+        try await fixture.running(url: url, limits: StallLimits(blocker: .milliseconds(300))) { runtime in
             try await withTimeout(seconds: 20, "the append to continue") {
                 // A command waits 5 s for a database that does not answer.
                 while (try? await runtime.submit(.add(1, to: device))) == nil {}
             }
             try await eventuallyTrue { runtime.stuckPartitions.isEmpty }
         }
-        #expect(try await bench.log().count == 1)
+        #expect(try await fixture.log().count == 1)
         await stopped.close()
-        await flight
+        await pipeline
         try await proxy.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a partition that another session blocks is reported`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.pool.withConnection { holder in
-            _ = try await holder.run([
-                Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
-                Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
+        let fixture = try await RuntimeFixture()
+        try await fixture.pool.withConnection { holder in
+            _ = try await holder.execute([
+                Query(Statement("BEGIN")), Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                Query(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
             ])
-            try await bench.running { runtime in
+            try await fixture.running { runtime in
                 // No command arrives: the worker can't take the lease.
                 try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [0] }
                 #expect(runtime.stuckPartitions.first?.cause == .heldUp)
-                _ = try await holder.run(Call(Statement("ROLLBACK")))
-                try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-                _ = try await runtime.submit(.add(1, to: try #require(bench.oneDeviceInEach.first)))
+                _ = try await holder.execute(Query(Statement("ROLLBACK")))
+                try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
+                _ = try await runtime.submit(.add(1, to: try #require(fixture.oneDeviceInEach.first)))
                 #expect(runtime.stuckPartitions.isEmpty)
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     struct Blocker: Sendable, CustomTestStringConvertible {
@@ -90,95 +90,97 @@ import Testing
             lock: "UPDATE counter.states SET version = version"),
     ])
     func `a session is ended only if all conditions hold`(_ blocker: Blocker) async throws {
-        let bench = try await RuntimeBench()
-        try await bench.addService("other", password: "other")
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        try await fixture.addService("other", password: "other")
+        try await fixture.cluster.sql(
             """
             GRANT ALL ON SCHEMA counter TO dormouse_other;
             GRANT ALL ON counter.states TO dormouse_other;
             INSERT INTO counter.states VALUES (0, 'a', '', 1, 1, 1, 0);
-            """, database: bench.database)
-        let holder = try await bench.connection(as: blocker.role)
-        let waiting = try await bench.connection(as: "dormouse_counter")
-        let caller = try await bench.connection(as: "dormouse_counter")
-        _ = try await holder.run([Call(Statement("BEGIN")), Call(Statement(blocker.lock))])
-        async let wait: Void = { _ = try? await waiting.run(Call(Statement(blocker.lock))) }()
-        try await bench.eventuallyCount(
+            """, database: fixture.database)
+        let holder = try await fixture.connection(as: blocker.role)
+        let waiting = try await fixture.connection(as: "dormouse_counter")
+        let caller = try await fixture.connection(as: "dormouse_counter")
+        _ = try await holder.execute([Query(Statement("BEGIN")), Query(Statement(blocker.lock))])
+        async let wait: Void = { _ = try? await waiting.execute(Query(Statement(blocker.lock))) }()
+        try await fixture.eventuallyCount(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
             is: 1)
-        try await bench.awaitIdle(holder)
-        let ended = try await caller.run(Call(BlockerWatch.end, [.double(blocker.patience)]))
+        try await fixture.awaitIdle(holder)
+        let ended = try await caller.execute(Query(BlockerWatch.end, [.double(blocker.patience)]))
         #expect(try ended.map { try $0.text(1) } == (blocker.isEnded ? ["dormouse_other"] : []))
         #expect(try ended.allSatisfy { try $0.bool(2) })
-        if !blocker.isEnded { _ = try await holder.run(Call(Statement("ROLLBACK"))) }
+        if !blocker.isEnded { _ = try await holder.execute(Query(Statement("ROLLBACK"))) }
         await wait
         for connection in [holder, waiting, caller] { await connection.close() }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `only the first session in a chain of waits is ended`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.addService("other", password: "other")
-        let holder = try await bench.connection(as: "dormouse_other")
+        let fixture = try await RuntimeFixture()
+        try await fixture.addService("other", password: "other")
+        let holder = try await fixture.connection(as: "dormouse_other")
         let waiting = [
-            try await bench.connection(as: "dormouse_counter"), try await bench.connection(as: "dormouse_counter"),
+            try await fixture.connection(as: "dormouse_counter"), try await fixture.connection(as: "dormouse_counter"),
         ]
         let pid = await holder.backendPID
-        _ = try await holder.run([Call(Statement("BEGIN")), Call(Statement(Self.lockHead))])
+        _ = try await holder.execute([Query(Statement("BEGIN")), Query(Statement(Self.lockHead))])
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for connection in waiting { group.addTask { _ = try await connection.run(Call(Statement(Self.lockHead))) } }
-            try await bench.eventuallyCount(
+            for connection in waiting {
+                group.addTask { _ = try await connection.execute(Query(Statement(Self.lockHead))) }
+            }
+            try await fixture.eventuallyCount(
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
                 is: 2)
-            try await bench.awaitIdle(holder)
-            let ended = try await bench.pool.run(Call(BlockerWatch.end, [.double(0)]))
+            try await fixture.awaitIdle(holder)
+            let ended = try await fixture.pool.execute(Query(BlockerWatch.end, [.double(0)]))
             #expect(try ended.map { try $0.int(0) } == [pid])
             // Both sessions continue.
             try await group.waitForAll()
         }
         for connection in waiting + [holder] { await connection.close() }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `an owner without the right to end sessions gets an error that names the right`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        try await fixture.cluster.sql(
             """
             DO $$ BEGIN CREATE ROLE plain_owner; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
             REVOKE pg_read_all_stats, pg_signal_backend FROM plain_owner;
             ALTER FUNCTION bus.end_blockers(double precision) OWNER TO plain_owner;
-            """, database: bench.database)
-        let connection = try await bench.connection(as: "dormouse_counter")
+            """, database: fixture.database)
+        let connection = try await fixture.connection(as: "dormouse_counter")
         let error = await #expect(throws: PostgresError.self) {
-            _ = try await connection.run(Call(BlockerWatch.end, [.double(0)]))
+            _ = try await connection.execute(Query(BlockerWatch.end, [.double(0)]))
         }
         #expect(error?.sqlState == "42501")
         #expect(error.map { String(reflecting: $0).contains("GRANT pg_read_all_stats, pg_signal_backend") } == true)
-        try await bench.cluster.sql(
-            "GRANT pg_read_all_stats, pg_signal_backend TO plain_owner", database: bench.database)
-        #expect(try await connection.run(Call(BlockerWatch.end, [.double(0)])).isEmpty)
+        try await fixture.cluster.sql(
+            "GRANT pg_read_all_stats, pg_signal_backend TO plain_owner", database: fixture.database)
+        #expect(try await connection.execute(Query(BlockerWatch.end, [.double(0)])).isEmpty)
         await connection.close()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `only the services can end sessions`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        try await fixture.cluster.sql(
             """
             DO $$ BEGIN CREATE ROLE passer_by LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
             GRANT USAGE ON SCHEMA bus TO passer_by;
-            """, database: bench.database)
-        let connection = try await bench.connection(as: "passer_by")
+            """, database: fixture.database)
+        let connection = try await fixture.connection(as: "passer_by")
         let error = await #expect(throws: PostgresError.self) {
-            _ = try await connection.run(Call(BlockerWatch.end, [.double(0)]))
+            _ = try await connection.execute(Query(BlockerWatch.end, [.double(0)]))
         }
         #expect(error?.sqlState == "42501")
         await connection.close()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// The role of another service of the log.
     func addService(_ name: String, password: String) async throws {
         try await pool.withConnection { try await LogSchema.grant(service: name, password: password, $0) }
@@ -203,6 +205,6 @@ extension RuntimeBench {
 
     /// Waits until a query that counts gives a number.
     func eventuallyCount(_ query: String, is count: Int) async throws {
-        try await eventuallyTrue { try await pool.run(Call(Statement(query)))[0].int(0) == count }
+        try await eventuallyTrue { try await pool.execute(Query(Statement(query)))[0].int(0) == count }
     }
 }

@@ -7,15 +7,15 @@ import Timeline
 /// The last time that documents can contain.
 @Suite(.timeLimit(.minutes(2))) struct CalendarTests {
     @Test func `an event after a state with an impossible time gets the last time of the calendar`() async throws {
-        let bench = try await RuntimeBench()
-        let device = try #require(bench.oneDeviceInEach.first)
-        try await bench.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
+        let fixture = try await RuntimeFixture()
+        let device = try #require(fixture.oneDeviceInEach.first)
+        try await fixture.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
         let write = Statement("UPDATE counter.states SET decided_at = 9223372036854775807")
-        _ = try await bench.pool.run(Call(write))
+        _ = try await fixture.pool.execute(Query(write))
         // A new process has no cached state.
-        try await bench.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
-        let time = try await bench.pool.run(Call(Statement("SELECT max(time) FROM bus.events")))[0].int(0)
+        try await fixture.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
+        let time = try await fixture.pool.execute(Query(Statement("SELECT max(time) FROM bus.events")))[0].int(0)
         #expect(time == Int(Instant.documented.upperBound.milliseconds))
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

@@ -9,10 +9,10 @@ import Testing
 /// Commands that end each process that runs them.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
     @Test func `a command that ends the process is refused after five tries`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         var deaths = 0
         while true {
-            let replica = try await Counterd(bench, "commands")
+            let replica = try await Counterd(fixture, "commands")
             let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask { try await replica.process.exit(within: 60) == .exited(0) }
                 defer { group.cancelAll() }
@@ -30,24 +30,24 @@ import Testing
         // Four recorded tries, and up to two before the death is known.
         #expect((4...6).contains(deaths))
         // The other commands ran once and are not suspects.
-        #expect(try await bench.log().count { $0.type == Added.type } == 10)
-        let suspects = try await bench.pool.run(Call(Statement("SELECT input, tries::int8 FROM bus.suspects")))
+        #expect(try await fixture.log().count { $0.type == Added.type } == 10)
+        let suspects = try await fixture.pool.execute(Query(Statement("SELECT input, tries::int8 FROM bus.suspects")))
         #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
         #expect(try suspects.map { try $0.int(1) } == [5])
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `without a death no command is recorded`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.running { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-            try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        try await fixture.running { runtime in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
+            try await fixture.cluster.sql(
                 """
                 CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
                     RAISE EXCEPTION 'noted' USING ERRCODE = '22000';
                 END $$;
                 CREATE TRIGGER fails BEFORE INSERT ON bus.suspects FOR EACH ROW EXECUTE FUNCTION public.fail();
-                """, database: bench.database)
+                """, database: fixture.database)
             // A young process does not know of earlier deaths yet.
             try await eventuallyTrue {
                 var command = Submission<Counter>.add(1, to: "a")
@@ -61,11 +61,11 @@ import Testing
                 _ = try await runtime.submit(command)
             }
             // A death is known within one renewal of the leases.
-            try await bench.cluster.sql(
+            try await fixture.cluster.sql(
                 """
                 INSERT INTO bus.members
                 VALUES ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() - interval '1 second')
-                """, database: bench.database)
+                """, database: fixture.database)
             try await eventuallyTrue {
                 var command = Submission<Counter>.add(1, to: "a")
                 command.idempotency = Idempotency(key: UUID().uuidString, fingerprint: [])
@@ -73,6 +73,6 @@ import Testing
                 return false
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

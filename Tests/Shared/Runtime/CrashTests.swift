@@ -11,18 +11,18 @@ import Testing
 /// Replicas as real processes that are killed, stopped or ended by their inputs.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CrashTests {
     @Test func `a killed replica is replaced within five seconds, and no acknowledged command is lost`() async throws {
-        let bench = try await RuntimeBench()
-        let victim = try await Counterd(bench, "load", "5", "50")
-        let survivor = try await Counterd(bench, "load", "5", "50")
-        let pings = try await bench.pinging {
-            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+        let fixture = try await RuntimeFixture()
+        let victim = try await Counterd(fixture, "load", "5", "50")
+        let survivor = try await Counterd(fixture, "load", "5", "50")
+        let pings = try await fixture.pinging {
+            try await eventuallyTrue { try await fixture.owners() == [2, 2] }
             try await victim.acknowledges(100)
             victim.process.signal(SIGKILL)
             // Measured by the commands of the survivor, so that a paused machine does not fail the test. The first one
             // was under way before.
             var signsOfLife: Set<String> = []
-            while try await bench.owners() != [bench.partitions] {
-                signsOfLife.insert(try await bench.lastSignOfLife())
+            while try await fixture.owners() != [fixture.partitions] {
+                signsOfLife.insert(try await fixture.lastSignOfLife())
                 try await Task.sleep(for: .milliseconds(5))
             }
             let renewal = LeaseKeeper<Counter>.renewal
@@ -31,44 +31,44 @@ import Testing
             #expect(signsOfLife.count <= 1 + rounds)
             try await survivor.acknowledges(100)
         }
-        try await bench.counted(pings)
+        try await fixture.counted(pings)
         try await survivor.stop()
-        try await bench.audit(acknowledged: victim.acknowledged + survivor.acknowledged, pings: pings)
-        await bench.pool.close()
+        try await fixture.audit(acknowledged: victim.acknowledged + survivor.acknowledged, pings: pings)
+        await fixture.pool.close()
     }
 
     @Test func `a stopped replica that continues handles no event twice`() async throws {
-        let bench = try await RuntimeBench()
-        let sleeper = try await Counterd(bench, "load", "5", "50")
-        let other = try await Counterd(bench, "serve")
-        let pings = try await bench.pinging {
-            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+        let fixture = try await RuntimeFixture()
+        let sleeper = try await Counterd(fixture, "load", "5", "50")
+        let other = try await Counterd(fixture, "serve")
+        let pings = try await fixture.pinging {
+            try await eventuallyTrue { try await fixture.owners() == [2, 2] }
             try await sleeper.acknowledges(50)
             sleeper.process.signal(SIGSTOP)
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-            try await bench.counted(try await bench.pingEachPartition())
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
+            try await fixture.counted(try await fixture.pingEachPartition())
             sleeper.process.signal(SIGCONT)
-            try await eventuallyTrue { try await bench.owners() == [2, 2] }
+            try await eventuallyTrue { try await fixture.owners() == [2, 2] }
             try await sleeper.acknowledges(50)
-            try await bench.counted(try await bench.pingEachPartition())
+            try await fixture.counted(try await fixture.pingEachPartition())
         }
-        try await bench.counted(pings)
+        try await fixture.counted(pings)
         try await sleeper.stop()
         try await other.stop()
-        try await bench.audit(acknowledged: sleeper.acknowledged, pings: pings)
-        await bench.pool.close()
+        try await fixture.audit(acknowledged: sleeper.acknowledged, pings: pings)
+        await fixture.pool.close()
     }
 
     @Test func `an event that ends the process becomes a dead letter after five tries`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         var before: [UUID] = []
-        for number in 0..<20 { before.append(try await bench.append(to: "d\(number)")) }
-        let bad = try await bench.append(ping: #"{"trap":true}"#, to: "d3")
+        for number in 0..<20 { before.append(try await fixture.append(to: "d\(number)")) }
+        let bad = try await fixture.append(ping: #"{"trap":true}"#, to: "d3")
         var after: [UUID] = []
-        for number in 4..<30 { after.append(try await bench.append(to: "d\(number)")) }
+        for number in 4..<30 { after.append(try await fixture.append(to: "d\(number)")) }
         var deaths = 0
-        while try await bench.letters() == 0 {
-            let replica = try await Counterd(bench, "serve", "brittle")
+        while try await fixture.letters() == 0 {
+            let replica = try await Counterd(fixture, "serve", "brittle")
             // The event ends it, or it sets the event aside.
             let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
@@ -76,43 +76,43 @@ import Testing
                     return true
                 }
                 group.addTask {
-                    try await eventuallyTrue { try await bench.letters() > 0 }
+                    try await eventuallyTrue { try await fixture.letters() > 0 }
                     return false
                 }
                 defer { group.cancelAll() }
                 return try await group.next() ?? false
             }
             guard ended else {
-                try await bench.counted(before + after)
+                try await fixture.counted(before + after)
                 try await replica.stop()
                 break
             }
             deaths += 1
             try #require(deaths < 12)
-            try await bench.expireLeases()
+            try await fixture.expireLeases()
         }
         // Two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
-        let mended = try await Counterd(bench, "serve", "mended")
-        let observer = try bench.observer()
+        let mended = try await Counterd(fixture, "serve", "mended")
+        let observer = try fixture.observer()
         let letters = try await observer.deadLetters()
         #expect(letters.map(\.key) == [.device("d3")])
-        try await observerReplays(bench, letters)
-        try await bench.counted([bad])
+        try await observerReplays(fixture, letters)
+        try await fixture.counted([bad])
         try await mended.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `the same inputs give the same log in every process`() async throws {
         var logs: [[Event]] = []
         for _ in 0..<2 {
-            let bench = try await RuntimeBench()
-            let replica = try await Counterd(bench, "script", "42", "300")
+            let fixture = try await RuntimeFixture()
+            let replica = try await Counterd(fixture, "script", "42", "300")
             #expect(try await replica.process.exit(within: 90) == .exited(0))
             #expect(replica.process.output.lines.contains("settled"), "\(replica.process.errors.tail())")
-            logs.append(try await bench.log())
-            try await bench.audit()
-            await bench.pool.close()
+            logs.append(try await fixture.log())
+            try await fixture.audit()
+            await fixture.pool.close()
         }
         #expect(logs[0].count > 200)
         #expect(logs[0].contains { $0.type == Rang.type })
@@ -120,8 +120,8 @@ import Testing
     }
 
     /// Any replica accepts the operator's order.
-    private func observerReplays(_ bench: RuntimeBench, _ letters: [DeadLetter]) async throws {
-        try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
+    private func observerReplays(_ fixture: RuntimeFixture, _ letters: [DeadLetter]) async throws {
+        try await fixture.running(Brittle.self, Faults(isBroken: false)) { runtime in
             let replayed = try await runtime.replay(.device("d3"))
             #expect(replayed == letters.count)
             #expect(try await runtime.foldCheck(.device("d3")))
@@ -129,10 +129,11 @@ import Testing
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Returns a value that changes when a member joins or renews.
     func lastSignOfLife() async throws -> String {
-        try await pool.run(Call(Statement("SELECT max(expires)::text FROM bus.members"), rowsExpected: 1))[0].text(0)
+        try await pool.execute(Query(Statement("SELECT max(expires)::text FROM bus.members"), rowsExpected: 1))[0].text(
+            0)
     }
 
     /// Appends pings while `body` runs.
@@ -165,14 +166,14 @@ extension RuntimeBench {
     }
 
     func letters() async throws -> Int {
-        try await pool.run(Call(Statement("SELECT count(*) FROM bus.dead_letters")))[0].int(0)
+        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.dead_letters")))[0].int(0)
     }
 
     /// Expires the leases of dead owners at once.
     func expireLeases() async throws {
-        _ = try await pool.run([
-            Call(Statement("UPDATE bus.cursors SET lease_expires = '-infinity'")),
-            Call(Statement("DELETE FROM bus.members")),
+        _ = try await pool.execute([
+            Query(Statement("UPDATE bus.cursors SET lease_expires = '-infinity'")),
+            Query(Statement("DELETE FROM bus.members")),
         ])
     }
 }

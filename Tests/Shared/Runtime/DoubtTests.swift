@@ -13,22 +13,22 @@ import Timeline
 @Suite(.timeLimit(.minutes(2))) struct DoubtTests {
     @Test(arguments: ["owner = gen_random_uuid(), lease_expires = '-infinity'", "attempts = 1"])
     func `a command does not fire a deadline that may have ended an owner`(_ doubt: String) async throws {
-        let bench = try await RuntimeBench()
-        let worker = bench.worker()
-        let device = try #require(bench.oneDeviceInEach.first)
+        let fixture = try await RuntimeFixture()
+        let worker = fixture.worker()
+        let device = try #require(fixture.oneDeviceInEach.first)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await worker.run() }
             _ = try await worker.submit(Submission(.ring(after: .zero), to: device))
-            try await bench.cluster.sql("UPDATE bus.cursors SET \(doubt)", database: bench.database)
+            try await fixture.cluster.sql("UPDATE bus.cursors SET \(doubt)", database: fixture.database)
             await #expect(throws: RuntimeError.overloaded) { try await worker.submit(.add(1, to: device)) }
-            #expect(try await bench.log().map(\.type) == [RingSet.type])
-            try await bench.cluster.sql(
-                "UPDATE bus.cursors SET owner = NULL, attempts = 0", database: bench.database)
+            #expect(try await fixture.log().map(\.type) == [RingSet.type])
+            try await fixture.cluster.sql(
+                "UPDATE bus.cursors SET owner = NULL, attempts = 0", database: fixture.database)
             _ = try await worker.submit(.add(1, to: device))
-            #expect(try await bench.log().map(\.type) == [RingSet.type, Rang.type, Added.type])
+            #expect(try await fixture.log().map(\.type) == [RingSet.type, Rang.type, Added.type])
             await worker.stop()
             try await group.waitForAll()
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

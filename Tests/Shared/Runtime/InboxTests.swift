@@ -8,35 +8,35 @@ import Testing
 
 /// The queue of a partition: in order, bounded in length and time.
 @Suite(.timeLimit(.minutes(3))) struct InboxTests {
-    private func submit(_ amount: Int, to inbox: Inbox<Counter>, _ first: Signal<Void> = Signal()) async throws
+    private func submit(_ amount: Int, to queue: CommandQueue<Counter>, _ first: Signal<Void> = Signal()) async throws
         -> Answer
     {
-        try await inbox.submit(.add(amount, to: "a")) { first.fire() }
+        try await queue.submit(.add(amount, to: "a")) { first.fire() }
     }
 
-    private func amounts(_ taken: [Inbox<Counter>.Waiting]) -> [Int] {
+    private func amounts(_ taken: [CommandQueue<Counter>.Waiting]) -> [Int] {
         taken.map { if case .add(let amount) = $0.submission.command { amount } else { 0 } }
     }
 
     /// Submits a number of commands in order.
     private func fill(
-        _ inbox: Inbox<Counter>, _ count: Int, _ group: inout ThrowingTaskGroup<Answer, any Error>
+        _ queue: CommandQueue<Counter>, _ count: Int, _ group: inout ThrowingTaskGroup<Answer, any Error>
     ) async throws {
         for amount in 1...count {
-            group.addTask { try await submit(amount, to: inbox) }
-            while inbox.count < amount { await Task.yield() }
+            group.addTask { try await submit(amount, to: queue) }
+            while queue.count < amount { await Task.yield() }
         }
     }
 
     @Test func `commands are taken in order and return to the front`() async throws {
-        let inbox = Inbox<Counter>(limit: 10)
+        let queue = CommandQueue<Counter>(limit: 10)
         try await withThrowingTaskGroup(of: Answer.self) { group in
-            try await fill(inbox, 5, &group)
-            let taken = inbox.take(3)
+            try await fill(queue, 5, &group)
+            let taken = queue.take(3)
             #expect(amounts(taken) == [1, 2, 3])
-            inbox.putBack(Array(taken.dropFirst()))
-            let rest = inbox.take(.max)
-            #expect(amounts(rest) == [2, 3, 4, 5] && inbox.isEmpty)
+            queue.putBack(Array(taken.dropFirst()))
+            let rest = queue.take(.max)
+            #expect(amounts(rest) == [2, 3, 4, 5] && queue.isEmpty)
             for one in [taken[0]] + rest {
                 one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
             }
@@ -45,14 +45,14 @@ import Testing
     }
 
     @Test func `a command that runs alone ends the batch before it`() async throws {
-        let inbox = Inbox<Counter>(limit: 10)
+        let queue = CommandQueue<Counter>(limit: 10)
         await #expect(throws: RuntimeError.failed) {
             try await withThrowingTaskGroup(of: Answer.self) { group in
-                try await fill(inbox, 4, &group)
+                try await fill(queue, 4, &group)
                 func isThird(_ one: Submission<Counter>) -> Bool {
                     if case .add(3) = one.command { true } else { false }
                 }
-                let portions = [inbox.take(9, isAlone: isThird), inbox.take(9, isAlone: isThird), inbox.take(9)]
+                let portions = [queue.take(9, isAlone: isThird), queue.take(9, isAlone: isThird), queue.take(9)]
                 #expect(portions.map(amounts) == [[1, 2], [3], [4]])
                 for one in portions.joined() { one.caller.resume(throwing: RuntimeError.failed) }
                 try await group.waitForAll()
@@ -61,13 +61,13 @@ import Testing
     }
 
     @Test func `a full or closed queue refuses commands`() async throws {
-        let inbox = Inbox<Counter>(limit: 2)
+        let queue = CommandQueue<Counter>(limit: 2)
         try await withThrowingTaskGroup(of: Answer.self) { group in
-            try await fill(inbox, 2, &group)
-            await #expect(throws: RuntimeError.overloaded) { try await submit(3, to: inbox) }
-            inbox.close()
-            await #expect(throws: RuntimeError.stopping) { try await submit(3, to: inbox) }
-            let taken = inbox.take(.max)
+            try await fill(queue, 2, &group)
+            await #expect(throws: RuntimeError.overloaded) { try await submit(3, to: queue) }
+            queue.close()
+            await #expect(throws: RuntimeError.stopping) { try await submit(3, to: queue) }
+            let taken = queue.take(.max)
             #expect(amounts(taken) == [1, 2])
             for one in taken {
                 one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
@@ -77,25 +77,25 @@ import Testing
     }
 
     @Test func `a command that has waited too long is refused as overloaded, and later ones still wait`() async throws {
-        let inbox = Inbox<Counter>(limit: 10)
+        let queue = CommandQueue<Counter>(limit: 10)
         try await withThrowingTaskGroup(of: Result<Answer, any Error>.self) { group in
             func add(_ amount: Int) async {
                 group.addTask {
-                    do { return .success(try await submit(amount, to: inbox)) } catch { return .failure(error) }
+                    do { return .success(try await submit(amount, to: queue)) } catch { return .failure(error) }
                 }
-                while inbox.count < amount { await Task.yield() }
+                while queue.count < amount { await Task.yield() }
             }
             for amount in 1...3 { await add(amount) }
             // A command that a batch returned has waited since its arrival.
-            inbox.putBack(inbox.take(1))
+            queue.putBack(queue.take(1))
             let moment = ContinuousClock.now
             await add(4)
-            inbox.refuse(before: moment)
+            queue.refuse(before: moment)
             for _ in 1...3 {
                 let refused = try #require(try await group.next())
                 #expect(throws: RuntimeError.overloaded) { try refused.get() }
             }
-            let rest = inbox.take(.max)
+            let rest = queue.take(.max)
             #expect(amounts(rest) == [4])
             for one in rest {
                 one.caller.resume(returning: Answer(body: [], partition: 0, offset: 1, isReplay: false))
@@ -105,9 +105,9 @@ import Testing
     }
 
     @Test func `a partition whose batch does not end refuses what waits for the next one`() async throws {
-        let bench = try await RuntimeBench()
-        let worker = bench.worker()
-        let device = try #require(bench.oneDeviceInEach.first)
+        let fixture = try await RuntimeFixture()
+        let worker = fixture.worker()
+        let device = try #require(fixture.oneDeviceInEach.first)
         let answered = Signal<Void>()
         let waiting = Task {
             defer { answered.fire(()) }
@@ -119,15 +119,15 @@ import Testing
             return answered.hasFired
         }
         await #expect(throws: RuntimeError.overloaded) { try await waiting.value }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a running partition refuses a command that waits 5 s for its batch`() async throws {
-        let bench = try await RuntimeBench()
-        let device = try #require(bench.oneDeviceInEach.first)
-        try await bench.running(poolSize: 1) { runtime in
+        let fixture = try await RuntimeFixture()
+        let device = try #require(fixture.oneDeviceInEach.first)
+        try await fixture.running(poolSize: 1) { runtime in
             try await eventually(describe: "the process owns all partitions") {
-                await runtime.ownedPartitions == bench.partitions
+                await runtime.ownedPartitions == fixture.partitions
             }
             try await runtime.pool.withConnection { _ in
                 // Its batch waits for the only connection.
@@ -137,30 +137,30 @@ import Testing
                 first.cancel()
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a cancelled command does not run`() async throws {
-        let inbox = Inbox<Counter>(limit: 2)
+        let queue = CommandQueue<Counter>(limit: 2)
         let first = Signal<Void>()
-        let waiting = Task { try await submit(1, to: inbox, first) }
+        let waiting = Task { try await submit(1, to: queue, first) }
         try await first.value()
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        #expect(inbox.isEmpty)
+        #expect(queue.isEmpty)
         let late = Task {
             while !Task.isCancelled { await Task.yield() }
-            return try await submit(2, to: inbox)
+            return try await submit(2, to: queue)
         }
         late.cancel()
         await #expect(throws: CancellationError.self) { try await late.value }
-        #expect(inbox.isEmpty)
+        #expect(queue.isEmpty)
     }
 
     @Test func `a full partition refuses one more command and answers all waiting ones`() async throws {
-        let bench = try await RuntimeBench()
-        let worker = bench.worker()
-        let device = try #require(bench.oneDeviceInEach.first)
+        let fixture = try await RuntimeFixture()
+        let worker = fixture.worker()
+        let device = try #require(fixture.oneDeviceInEach.first)
         let limit = PartitionWorker<Counter>.queueLimit
         try await withThrowingTaskGroup(of: Result<Int, any Error>.self) { group in
             for _ in 0...limit {
@@ -180,6 +180,6 @@ import Testing
             await worker.stop()
             await running
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

@@ -11,7 +11,7 @@ import Timeline
 
 @Suite("The tail of the log") struct LogTailTests {
     @Test func `a stream replays and continues live without loss or repetition`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             let before = 1030
             for _ in 0..<before { _ = try await runtime.submit(.add(1, to: "a")) }
             try await withThrowingTaskGroup(of: [Int].self) { group in
@@ -38,12 +38,12 @@ import Timeline
     }
 
     @Test func `a stream has only events of its own key`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             // A second key of the same partition, so that only the routing separates them.
-            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            let partition = AggregateKey.device("a").partition(of: fixture.partitions)
             let other = try #require(
                 (0..<100).map { "b\($0)" }.first {
-                    AggregateKey.device($0).partition(of: bench.partitions) == partition
+                    AggregateKey.device($0).partition(of: fixture.partitions) == partition
                 })
             var stream = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
             for device in ["a", other, other, "a"] { _ = try await runtime.submit(.add(1, to: device)) }
@@ -55,7 +55,7 @@ import Timeline
     }
 
     @Test func `a position beyond the head does not disturb other streams`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             _ = try await runtime.submit(.add(1, to: "a"))
             let heard = Signal<Int>()
             async let told: Void = hear(tail, heard)
@@ -84,9 +84,9 @@ import Timeline
     }
 
     @Test func `one stream has all partitions, each in order`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             for number in 0..<40 { _ = try await runtime.submit(.add(1, to: "d\(number)")) }
-            let start = Dictionary(uniqueKeysWithValues: (0..<bench.partitions).map { ($0, 0) })
+            let start = Dictionary(uniqueKeysWithValues: (0..<fixture.partitions).map { ($0, 0) })
             var seen: [Int: [Int]] = [:]
             var stream = tail.events(in: start).makeAsyncIterator()
             for number in 0..<80 {
@@ -101,7 +101,7 @@ import Timeline
     }
 
     @Test func `a reader that does not read is disconnected, and the others continue`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             var slow = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
             _ = try await runtime.submit(.add(1, to: "a"))
             // Its replay is over, so events now wait in its buffer.
@@ -132,30 +132,30 @@ import Timeline
     }
 
     @Test func `one large pass disconnects no reader`() async throws {
-        try await withTail { bench, runtime, tail in
+        try await withTail { fixture, runtime, tail in
             var places: [Int: Int] = [:]
-            for partition in 0..<bench.partitions { places[partition] = 0 }
+            for partition in 0..<fixture.partitions { places[partition] = 0 }
             var stream = tail.events(in: places) { $0.type == "other.thing.pinged" }.makeAsyncIterator()
-            try await bench.append(to: "a")
+            try await fixture.append(to: "a")
             // Its replay is over, so it gets new events directly.
             _ = try #require(try await stream.next())
             // More than its limit of unread events for one partition, at once.
             let count = 900
-            try #require(count < LogTail.readerLimit && count * bench.partitions > 3 * LogTail.readerLimit)
-            try await bench.appendAtOnce(count)
+            try #require(count < LogTail.readerLimit && count * fixture.partitions > 3 * LogTail.readerLimit)
+            try await fixture.appendAtOnce(count)
             var seen: [Int: Int] = [:]
-            for _ in 0..<count * bench.partitions {
+            for _ in 0..<count * fixture.partitions {
                 let event = try #require(try await stream.next())
                 seen[event.partition, default: 0] += 1
             }
-            #expect(seen.count == bench.partitions && seen.values.allSatisfy { $0 == count })
+            #expect(seen.count == fixture.partitions && seen.values.allSatisfy { $0 == count })
         }
     }
 
     /// Marks also count as unread: a reader has at most one of them.
     @Test func `a reader that reads nothing gets one mark`() async throws {
-        try await withTail(markInterval: .zero) { bench, runtime, tail in
-            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+        try await withTail(markInterval: .zero) { fixture, runtime, tail in
+            let partition = AggregateKey.device("a").partition(of: fixture.partitions)
             var marked = tail.events(in: [partition: 0], isMarked: true) { _ in false }.makeAsyncIterator()
             #expect(try await marked.step() == .mark([partition: 0]))
             var witness = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
@@ -182,17 +182,18 @@ import Timeline
 
     private func withTail(
         markInterval: Duration = .seconds(10),
-        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>, LogTail) async throws -> Void
+        _ body: @Sendable @escaping (RuntimeFixture, DurableRuntime<Counter>, LogTail) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
-        try await bench.running { runtime in
+        let fixture = try await RuntimeFixture()
+        try await fixture.running { runtime in
             let tail = LogTail(
-                pool: bench.pool, partitions: bench.partitions, news: runtime.news, markInterval: markInterval,
-                logger: bench.logger)
-            let group = ServiceGroup(services: [tail], logger: bench.logger)
+                pool: fixture.pool, partitions: fixture.partitions, updates: runtime.updates,
+                markInterval: markInterval,
+                logger: fixture.logger)
+            let group = ServiceGroup(services: [tail], logger: fixture.logger)
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask { try await group.run() }
-                do { try await body(bench, runtime, tail) } catch {
+                do { try await body(fixture, runtime, tail) } catch {
                     await group.triggerGracefulShutdown()
                     throw error
                 }
@@ -200,15 +201,15 @@ import Timeline
                 try await tasks.waitForAll()
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Appends a number of pings to each partition in one transaction, with one notification.
     fileprivate func appendAtOnce(_ count: Int) async throws {
         let devices = oneDeviceInEach
-        var calls = [Call(Statement("BEGIN"))]
+        var queries = [Query(Statement("BEGIN"))]
         let statement = Statement(
             """
             WITH place AS (UPDATE bus.partitions SET head = head + $3::int8 WHERE partition = $1 RETURNING head)
@@ -219,10 +220,10 @@ extension RuntimeBench {
         for (partition, device) in devices.enumerated() {
             let now = Int(RealClock().now.milliseconds)
             let key = AggregateKey.device(device).description
-            calls.append(Call(statement, [.int4(Int32(partition)), .text(key), .int(count), .int(now)]))
+            queries.append(Query(statement, [.int4(Int32(partition)), .text(key), .int(count), .int(now)]))
         }
-        calls.append(Call(Statement("COMMIT")))
-        _ = try await pool.run(calls)
-        try await hint(Array(devices.indices))
+        queries.append(Query(Statement("COMMIT")))
+        _ = try await pool.execute(queries)
+        try await wakeUp(Array(devices.indices))
     }
 }

@@ -14,10 +14,10 @@ import Timeline
     private let aim = RealClock().now + .hours(1)
 
     @Test func `two replicas never reserve the same slot`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let aim = aim
-        try await bench.running(Booker.self, ceiling) { one in
-            try await bench.running(Booker.self, self.ceiling) { other in
+        try await fixture.running(Booker.self, ceiling) { one in
+            try await fixture.running(Booker.self, self.ceiling) { other in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for number in 0..<400 {
                         let replica = number.isMultiple(of: 2) ? one : other
@@ -27,7 +27,7 @@ import Timeline
                 }
             }
         }
-        let held = try await bench.held()
+        let held = try await fixture.held()
         #expect(held.count == 400)
         #expect(Set(held).count == 400, "each device has its own slot")
         for (index, moment) in held.enumerated() where index + ceiling < held.count {
@@ -36,70 +36,70 @@ import Timeline
         // As close as the ceiling allows. The partitions have slightly different numbers of devices.
         #expect(try #require(held.last) < aim + .seconds(Int64(40)))
         // A later replica knows all reservations and releases.
-        try await bench.running(Booker.self, ceiling) { late in
+        try await fixture.running(Booker.self, ceiling) { late in
             for number in 0..<40 { _ = try await late.submit(.cancel("d\(number)")) }
             for number in 400..<500 { _ = try await late.submit(.book(aim, "d\(number)")) }
         }
-        let more = try await bench.held()
+        let more = try await fixture.held()
         #expect(more.count == 460)
         #expect(Set(more).count == 460)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a refused batch reserves no slot`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let aim = aim
-        _ = try await bench.pool.run(
-            Call(
+        _ = try await fixture.pool.execute(
+            Query(
                 Statement(
                     """
                     ALTER TABLE bus.events ADD CONSTRAINT bad CHECK (key <> 'device:bad') NOT VALID
                     """)))
-        try await bench.running(Booker.self, ceiling) { replica in
+        try await fixture.running(Booker.self, ceiling) { replica in
             await #expect(throws: (any Error).self) { _ = try await replica.submit(.book(aim, "bad")) }
             for number in 0..<40 { _ = try await replica.submit(.book(aim, "d\(number)")) }
         }
-        let partition = AggregateKey.device("bad").partition(of: bench.partitions)
-        let expected = MomentLedger(ceiling: ceiling, partition: partition, partitions: bench.partitions)
-        #expect(try await bench.held().contains(expected.first(from: aim)), "another device got the first slot")
-        await bench.pool.close()
+        let partition = AggregateKey.device("bad").partition(of: fixture.partitions)
+        let expected = SlotAllocator(ceiling: ceiling, partition: partition, partitions: fixture.partitions)
+        #expect(try await fixture.held().contains(expected.first(from: aim)), "another device got the first slot")
+        await fixture.pool.close()
     }
 
     @Test func `the stored slots equal the reservations of the aggregates`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let aim = aim
-        try await bench.running(Booker.self, ceiling) { replica in
+        try await fixture.running(Booker.self, ceiling) { replica in
             for number in 0..<60 { _ = try await replica.submit(.book(aim, "d\(number)")) }
             for number in 0..<20 { _ = try await replica.submit(.cancel("d\(number)")) }
         }
-        let taken = try await bench.pool.run(
-            Call(
+        let taken = try await fixture.pool.execute(
+            Query(
                 Statement(
                     "SELECT sum(bit_count(taken))::int8 FROM counter.moments WHERE ceiling = $1"),
                 [.int4(Int32(ceiling))]))
         #expect(try taken[0].int(0) == 40)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `past pages of slots are deleted`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let aim = aim
-        let old = Call(
+        let old = Query(
             Statement(
                 "INSERT INTO counter.moments SELECT p, $1, 1, 1000, '\\x00' FROM generate_series(0, 3) AS p"),
             [.int4(7)])
-        _ = try await bench.pool.run(old)
-        try await bench.running(Booker.self, ceiling) { replica in
+        _ = try await fixture.pool.execute(old)
+        try await fixture.running(Booker.self, ceiling) { replica in
             // An old page of this ceiling, so that there is something to delete.
             for number in 0..<20 { _ = try await replica.submit(.book(.epoch + .days(1), "d\(number)")) }
             try await eventually(describe: "the old pages are deleted") {
                 for number in 0..<20 { _ = try await replica.submit(.book(aim, "e\(number)")) }
-                let rows = try await bench.pool.run(
-                    Call(Statement("SELECT count(*) FROM counter.moments WHERE ends < $1"), [.int(1_000_000_000_000)]))
+                let rows = try await fixture.pool.execute(
+                    Query(Statement("SELECT count(*) FROM counter.moments WHERE ends < $1"), [.int(1_000_000_000_000)]))
                 return try rows[0].int(0) == 0
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
@@ -113,11 +113,11 @@ extension Submission<Booker> {
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Returns the reservations of the aggregates, in order.
     fileprivate func held() async throws -> [Instant] {
-        let rows = try await pool.run(
-            Call(Statement("SELECT next_deadline FROM counter.states WHERE next_deadline IS NOT NULL ORDER BY 1")))
+        let rows = try await pool.execute(
+            Query(Statement("SELECT next_deadline FROM counter.states WHERE next_deadline IS NOT NULL ORDER BY 1")))
         return try rows.map { Instant(milliseconds: Int64(try $0.int(0))) }
     }
 }

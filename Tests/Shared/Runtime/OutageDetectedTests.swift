@@ -18,53 +18,53 @@ import Timeline
 
     /// As after a lost database or a stopped process.
     @Test func `a lease that expired under its owner shows an outage`() async throws {
-        let bench = try await RuntimeBench()
-        let device = try #require(bench.oneDeviceInEach.first)
-        try await bench.freeze(at: start)
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        let fixture = try await RuntimeFixture()
+        let device = try #require(fixture.oneDeviceInEach.first)
+        try await fixture.freeze(at: start)
+        try await fixture.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
             _ = try await runtime.submit(.ring(after: .seconds(30), to: device))
-            try await bench.cluster.sql(
+            try await fixture.cluster.sql(
                 """
                 UPDATE bus.cursors SET lease_expires = clock_timestamp() - interval '57 seconds',
                     served_at = clock_timestamp() - interval '60 seconds', served_time = \(start.milliseconds);
                 UPDATE bus.members SET expires = clock_timestamp() - interval '57 seconds';
                 UPDATE bus.clock SET virtual_epoch = \(at(60).milliseconds);
-                """, database: bench.database)
-            try await bench.waitForLog { $0.contains { $0.type == OutageCounted.type } }
-            try await eventuallyTrue { try await bench.outages() == 0 }
-            #expect(try await bench.log().map(\.type) == [RingSet.type, OutageCounted.type])
+                """, database: fixture.database)
+            try await fixture.waitForLog { $0.contains { $0.type == OutageCounted.type } }
+            try await eventuallyTrue { try await fixture.outages() == 0 }
+            #expect(try await fixture.log().map(\.type) == [RingSet.type, OutageCounted.type])
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test(arguments: [SIGKILL, SIGSTOP])
     func `the limits of a dead or stopped replica's devices are extended`(_ signal: Int32) async throws {
-        let bench = try await RuntimeBench()
-        let victim = try await Counterd(bench, "serve", "punctual")
-        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        let fixture = try await RuntimeFixture()
+        let victim = try await Counterd(fixture, "serve", "punctual")
+        try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
         // The clock is frozen until the replica is gone, so no ring comes before, even on a slow machine.
         let moment = RealClock().now
-        try await bench.freeze(at: moment)
-        try await bench.setRings(after: .seconds(2))
+        try await fixture.freeze(at: moment)
+        try await fixture.setRings(after: .seconds(2))
         victim.process.signal(signal)
         // Its earlier queries are done too. So no process serves the partitions when the clock continues.
-        try await Backends.rest(in: bench.url)
-        try await bench.goOn()
+        try await Backends.rest(in: fixture.url)
+        try await fixture.goOn()
         try await eventuallyTrue {
-            let now = try await bench.suiteTime()
-            return try await bench.owners().isEmpty && now > moment + .seconds(4)
+            let now = try await fixture.suiteTime()
+            return try await fixture.owners().isEmpty && now > moment + .seconds(4)
         }
         let next: Counterd
         if signal == SIGSTOP {
             victim.process.signal(SIGCONT)
             next = victim
         } else {
-            next = try await Counterd(bench, "serve", "punctual")
+            next = try await Counterd(fixture, "serve", "punctual")
         }
-        try await bench.hint(until: { $0.count { $0.type == Rang.type } == bench.partitions })
-        let events = try await bench.log()
-        for device in bench.oneDeviceInEach {
+        try await fixture.wakeUp(until: { $0.count { $0.type == Rang.type } == fixture.partitions })
+        let events = try await fixture.log()
+        for device in fixture.oneDeviceInEach {
             let own = events.filter { $0.key == .device(device) }
             #expect(own.first?.type == RingSet.type && own.last?.type == Rang.type)
             let noted = try own.filter { $0.type == OutageCounted.type }.map { try OutageCounted(jsonBytes: $0.data) }
@@ -75,36 +75,36 @@ import Timeline
             #expect(length > .seconds(4))
         }
         try await next.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `the death of one of two replicas is no outage`() async throws {
-        let bench = try await RuntimeBench()
-        let victim = try await Counterd(bench, "serve", "punctual")
-        let survivor = try await Counterd(bench, "serve", "punctual")
-        try await eventuallyTrue { try await bench.owners() == [2, 2] }
-        try await bench.freeze(at: RealClock().now)
-        try await bench.setRings(after: .seconds(2))
+        let fixture = try await RuntimeFixture()
+        let victim = try await Counterd(fixture, "serve", "punctual")
+        let survivor = try await Counterd(fixture, "serve", "punctual")
+        try await eventuallyTrue { try await fixture.owners() == [2, 2] }
+        try await fixture.freeze(at: RealClock().now)
+        try await fixture.setRings(after: .seconds(2))
         victim.process.signal(SIGKILL)
-        try await bench.goOn()
-        try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-        try await bench.hint(until: { $0.count { $0.type == Rang.type } == bench.partitions })
-        #expect(try await bench.log().count == 2 * bench.partitions)
+        try await fixture.goOn()
+        try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
+        try await fixture.wakeUp(until: { $0.count { $0.type == Rang.type } == fixture.partitions })
+        #expect(try await fixture.log().count == 2 * fixture.partitions)
         try await survivor.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a gap counts as an outage if it exceeds one second and no member lived`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.freeze(at: at(60))
+        let fixture = try await RuntimeFixture()
+        try await fixture.freeze(at: at(60))
         func outage(servedBefore seconds: Double?) async throws -> String {
             let served = seconds.map { "clock_timestamp() - make_interval(secs => \($0))" } ?? "NULL"
             // Living members stay alive, even if the test pauses.
-            return try await bench.cluster.sql(
+            return try await fixture.cluster.sql(
                 """
                 UPDATE bus.members SET expires = clock_timestamp() + interval '5 seconds' WHERE since_time = \(at(55).milliseconds);
                 SELECT coalesce(bus.outage_since('counter', \(served), \(start.milliseconds))::text, 'none')
-                """, database: bench.database)
+                """, database: fixture.database)
         }
         // The very first start.
         #expect(try await outage(servedBefore: nil) == "none")
@@ -112,44 +112,44 @@ import Timeline
         #expect(try await outage(servedBefore: 0.5) == "none")
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(60).milliseconds))")
         // The outage ends when the first member starts.
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
             INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), clock_timestamp() - interval '5 seconds',
                 \(at(55).milliseconds), clock_timestamp()),
                 ('other', gen_random_uuid(), '-infinity', 0, clock_timestamp() + interval '5 seconds'),
                 ('counter', gen_random_uuid(), '-infinity', 0, '-infinity')
-            """, database: bench.database)
+            """, database: fixture.database)
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
         #expect(try await outage(servedBefore: 5) == "none")
         // A member that missed two renewals may be dead, even before its row is deleted. A member that expires minutes
         // from now was renewed by a clock that has gone back since.
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
             INSERT INTO bus.members VALUES ('counter', gen_random_uuid(), '-infinity', 0,
                 clock_timestamp() + interval '1 second'),
                 ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() + interval '10 minutes')
-            """, database: bench.database)
+            """, database: fixture.database)
         #expect(try await outage(servedBefore: 60) == "[\(start.milliseconds),\(at(55).milliseconds))")
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Starts a frozen clock at the rate of real time.
     func goOn() async throws {
-        _ = try await pool.run(Call(Statement("SELECT bus.set_clock(1, false)"), rowsExpected: 1))
+        _ = try await pool.execute(Query(Statement("SELECT bus.set_clock(1, false)"), rowsExpected: 1))
     }
 
     func suiteTime() async throws -> Instant {
-        let rows = try await pool.run(Call(Statement("SELECT bus.suite_time(bus.real_now())"), rowsExpected: 1))
+        let rows = try await pool.execute(Query(Statement("SELECT bus.suite_time(bus.real_now())"), rowsExpected: 1))
         return Instant(milliseconds: Int64(try rows[0].int(0)))
     }
 
     /// Waits for events of a running clock and wakes the workers repeatedly, because no ClockFollower runs here.
-    func hint(until condition: @Sendable @escaping ([Event]) -> Bool) async throws {
+    func wakeUp(until condition: @Sendable @escaping ([Event]) -> Bool) async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
         try await eventuallyTrue {
-            _ = try await pool.run([Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)])])
+            _ = try await pool.execute([Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)])])
             return try await condition(log())
         }
     }

@@ -17,53 +17,53 @@ import Timeline
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }
 
     @Test func `an outage extends running limits by its length`() async throws {
-        let bench = try await RuntimeBench()
-        let devices = bench.oneDeviceInEach
-        try await bench.freeze(at: start)
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        let fixture = try await RuntimeFixture()
+        let devices = fixture.oneDeviceInEach
+        try await fixture.freeze(at: start)
+        try await fixture.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
             for device in devices { _ = try await runtime.submit(.ring(after: .seconds(30), to: device)) }
         }
-        try await bench.pass(real: 60, until: at(60))
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await bench.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
-            try await eventuallyTrue { try await bench.outages() == 0 }
-            let events = try await bench.log()
+        try await fixture.pass(real: 60, until: at(60))
+        try await fixture.running(Punctual.self, ()) { runtime in
+            try await fixture.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
+            try await eventuallyTrue { try await fixture.outages() == 0 }
+            let events = try await fixture.log()
             for device in devices {
                 let own = events.filter { $0.key == .device(device) }
                 #expect(own.map(\.type) == [RingSet.type, OutageCounted.type])
                 let noted = try OutageCounted(jsonBytes: try #require(own.last).data)
                 #expect(noted.from == start && noted.until == at(60))
             }
-            try await bench.waitForLog(at: at(90)) { $0.count { $0.type == Rang.type } == devices.count }
-            for event in try await bench.log() where event.type == Rang.type { #expect(event.time == at(90)) }
+            try await fixture.waitForLog(at: at(90)) { $0.count { $0.type == Rang.type } == devices.count }
+            for event in try await fixture.log() where event.type == Rang.type { #expect(event.time == at(90)) }
             for device in devices { #expect(try await runtime.foldCheck(.device(device))) }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `an outage under a frozen clock has no length`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.freeze(at: start)
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        let fixture = try await RuntimeFixture()
+        try await fixture.freeze(at: start)
+        try await fixture.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
             _ = try await runtime.submit(.ring(after: .seconds(30), to: "a"))
         }
-        try await bench.pass(real: 60, until: start)
-        try await bench.running(Punctual.self, ()) { _ in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
-            try await bench.waitForLog(at: at(30)) { $0.contains { $0.type == Rang.type } }
-            #expect(try await bench.log().map(\.type) == [RingSet.type, Rang.type])
+        try await fixture.pass(real: 60, until: start)
+        try await fixture.running(Punctual.self, ()) { _ in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
+            try await fixture.waitForLog(at: at(30)) { $0.contains { $0.type == Rang.type } }
+            #expect(try await fixture.log().map(\.type) == [RingSet.type, Rang.type])
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `several batches notify each aggregate once, even after a crash`() async throws {
-        let bench = try await RuntimeBench()
-        let devices = bench.devices(450, inPartition: 0)
-        try await bench.freeze(at: start)
-        try await bench.running(Punctual.self, ()) { runtime in
-            try await eventuallyTrue { try await bench.owners() == [bench.partitions] }
+        let fixture = try await RuntimeFixture()
+        let devices = fixture.devices(450, inPartition: 0)
+        try await fixture.freeze(at: start)
+        try await fixture.running(Punctual.self, ()) { runtime in
+            try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
             // A partition queues fewer commands than that.
             for half in [devices.prefix(225), devices.dropFirst(225)] {
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -74,53 +74,53 @@ import Timeline
                 }
             }
         }
-        try await bench.pass(real: 60, until: at(60))
-        try await bench.running(Punctual.self, ()) { _ in
-            try await bench.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
-            try await eventuallyTrue { try await bench.outages() == 0 }
+        try await fixture.pass(real: 60, until: at(60))
+        try await fixture.running(Punctual.self, ()) { _ in
+            try await fixture.waitForLog { $0.count { $0.type == OutageCounted.type } == devices.count }
+            try await eventuallyTrue { try await fixture.outages() == 0 }
             // As if the batch that removed the outage had not been committed.
-            try await bench.record(from: start, until: at(60))
-            try await eventuallyTrue { try await bench.outages() == 0 }
-            let noted = try await bench.log().filter { $0.type == OutageCounted.type }
+            try await fixture.record(from: start, until: at(60))
+            try await eventuallyTrue { try await fixture.outages() == 0 }
+            let noted = try await fixture.log().filter { $0.type == OutageCounted.type }
             #expect(noted.count == devices.count)
             #expect(Set(noted.map(\.key)).count == devices.count)
-            #expect(try await !bench.log().contains { $0.type == Rang.type })
+            #expect(try await !fixture.log().contains { $0.type == Rang.type })
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// Before a lease is acquired, the command itself notifies the device of the outage.
     @Test(arguments: [false, true])
     func `a command fires no deadline that an outage has extended`(_ survived: Bool) async throws {
-        let bench = try await RuntimeBench()
-        let worker = bench.worker(of: Punctual.self)
-        let device = try #require(bench.oneDeviceInEach.first)
-        try await bench.freeze(at: start)
+        let fixture = try await RuntimeFixture()
+        let worker = fixture.worker(of: Punctual.self)
+        let device = try #require(fixture.oneDeviceInEach.first)
+        try await fixture.freeze(at: start)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await worker.run() }
             _ = try await worker.submit(.ring(after: .seconds(30), to: device))
-            try await bench.cluster.sql(
+            try await fixture.cluster.sql(
                 """
                 UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '1 minute',
                     served_at = clock_timestamp() - interval '2 seconds', served_time = \(start.milliseconds);
-                """, database: bench.database)
+                """, database: fixture.database)
             if survived {
                 // Another member lived throughout, so the device could call the service.
-                try await bench.cluster.sql(
+                try await fixture.cluster.sql(
                     """
                     INSERT INTO bus.members
                     VALUES ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() + interval '5.5 seconds')
-                    """, database: bench.database)
+                    """, database: fixture.database)
             }
-            try await bench.freeze(at: at(60))
+            try await fixture.freeze(at: at(60))
             _ = try await worker.submit(.add(1, to: device))
             _ = try await worker.submit(.add(1, to: device))
             let middle = survived ? Rang.type : OutageCounted.type
-            #expect(try await bench.log().map(\.type) == [RingSet.type, middle, Added.type, Added.type])
+            #expect(try await fixture.log().map(\.type) == [RingSet.type, middle, Added.type, Added.type])
             await worker.stop()
             try await group.waitForAll()
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `events around an outage are in the order of their times`() throws {
@@ -146,8 +146,8 @@ import Timeline
         batch.outage = Outage(from: start, until: at(60))
         batch.condemned[Batch<Punctual>.name(ofOutageFor: .device("a"), until: at(60))] = "it ended five processes"
         for device in ["a", "b"] {
-            let isTold = batch.run(outageFor: .device(device))
-            #expect(isTold)
+            let isDelivered = batch.run(outageFor: .device(device))
+            #expect(isDelivered)
         }
         #expect(batch.setAside.map(\.key) == [.device("a")])
         #expect(batch.setAside.first?.due == at(30))
@@ -167,15 +167,15 @@ extension Submission<Punctual> {
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Freezes the suite's clock at a time.
     func freeze(at moment: Instant) async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
-        _ = try await pool.run([
-            Call(
+        _ = try await pool.execute([
+            Query(
                 Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1"),
                 [.int(Int(moment.milliseconds))]),
-            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]),
+            Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]),
         ])
     }
 
@@ -200,12 +200,12 @@ extension RuntimeBench {
 
     /// Returns the number of partitions with a stored outage.
     func outages() async throws -> Int {
-        try await pool.run(Call(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].int(0)
+        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].int(0)
     }
 
     func record(from: Instant, until: Instant) async throws {
-        _ = try await pool.run(
-            Call(
+        _ = try await pool.execute(
+            Query(
                 Statement("UPDATE bus.cursors SET outage = int8range($1, $2)"),
                 [.int(Int(from.milliseconds)), .int(Int(until.milliseconds))]))
     }

@@ -10,9 +10,9 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5))) struct RuntimeOutageTests {
     @Test func `services wait for a stopped or killed database and lose nothing`() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
-        let bench = try await RuntimeBench(cluster)
-        let replica = try await Counterd(bench, "load", "5", "50")
-        let pings = try await bench.pinging {
+        let fixture = try await RuntimeFixture(cluster)
+        let replica = try await Counterd(fixture, "load", "5", "50")
+        let pings = try await fixture.pinging {
             try await replica.acknowledges(200)
             try await cluster.stop(.fast)
             try await cluster.start()
@@ -24,10 +24,10 @@ import Testing
             try await cluster.start()
             try await replica.acknowledges(200)
         }
-        try await bench.counted(pings)
+        try await fixture.counted(pings)
         try await replica.stop()
-        try await bench.audit(acknowledged: replica.acknowledged, pings: pings)
-        await bench.pool.close()
+        try await fixture.audit(acknowledged: replica.acknowledged, pings: pings)
+        await fixture.pool.close()
         try await cluster.destroy()
     }
 
@@ -36,13 +36,13 @@ import Testing
     func `every caller gets the true result when the connection breaks during the commit`(_ moment: ProxyCut.Moment)
         async throws
     {
-        let bench = try await RuntimeBench()
-        let proxy = try await TCPProxy.start(port: bench.cluster.port)
-        let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)
+        let fixture = try await RuntimeFixture()
+        let proxy = try await TCPProxy.start(port: fixture.cluster.port)
+        let url = fixture.cluster.tcpURL(database: fixture.database, port: proxy.port)
         let answered = Tally()
-        try await bench.running(url: url) { runtime in
+        try await fixture.running(url: url) { runtime in
             // The leases are acquired, and the first look at the log is over.
-            try await bench.counted(try await bench.pingEachPartition())
+            try await fixture.counted(try await fixture.pingEachPartition())
             // The text passes each connection once, when the statement is prepared.
             try await proxy.cutAll()
             let cut = proxy.cut(whenClientSends: Array("COMMIT".utf8), after: moment, count: 5)
@@ -62,23 +62,23 @@ import Testing
                 if cut.count < 5 { try await proxy.cutAll() }
             }
         }
-        let added = try await bench.log().filter { $0.type == Added.type }
+        let added = try await fixture.log().filter { $0.type == Added.type }
         #expect(added.count == answered.count)
-        try await bench.audit()
+        try await fixture.audit()
         try await proxy.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// The lock of a replica that is stopped in the middle of a batch.
     @Test func `a blocked partition does not block the others`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.running(poolSize: 1) { runtime in
-            let devices = bench.oneDeviceInEach
-            try await bench.counted(try await bench.pingEachPartition())
-            async let stuck = bench.pool.withConnection { holder in
-                _ = try await holder.run([
-                    Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
-                    Call(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
+        let fixture = try await RuntimeFixture()
+        try await fixture.running(poolSize: 1) { runtime in
+            let devices = fixture.oneDeviceInEach
+            try await fixture.counted(try await fixture.pingEachPartition())
+            async let stuck = fixture.pool.withConnection { holder in
+                _ = try await holder.execute([
+                    Query(Statement("BEGIN")), Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                    Query(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
                 ])
                 // On a loaded machine this can exceed its patience and fail, but it blocks no other partition.
                 async let waiting = try? runtime.submit(.add(1, to: devices[0]))
@@ -93,14 +93,14 @@ import Testing
                 let alive = Statement(
                     "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
                 try await eventually(within: 60, describe: "the other leases are renewed") {
-                    try await bench.pool.run(Call(alive))[0].int(0) == 3
+                    try await fixture.pool.execute(Query(alive))[0].int(0) == 3
                 }
-                _ = try await holder.run(Call(Statement("ROLLBACK")))
+                _ = try await holder.execute(Query(Statement("ROLLBACK")))
                 return await waiting
             }
             _ = try await stuck
         }
-        try await bench.audit()
-        await bench.pool.close()
+        try await fixture.audit()
+        await fixture.pool.close()
     }
 }

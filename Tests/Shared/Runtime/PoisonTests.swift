@@ -12,7 +12,7 @@ import Timeline
 /// Poison inputs: only the input at fault fails or waits.
 @Suite struct PoisonTests {
     @Test func `a command that the database refuses fails alone`() async throws {
-        try await withBrittle { bench, runtime, _ in
+        try await withBrittle { fixture, runtime, _ in
             let failures = try await withThrowingTaskGroup(of: RuntimeError?.self) { group in
                 for number in 0..<200 {
                     var command = Submission<Brittle>.add(1, to: "d\(number % 10)")
@@ -31,18 +31,18 @@ import Timeline
                 return failures
             }
             #expect(failures == [.failed])
-            #expect(try await bench.log().count == 199)
+            #expect(try await fixture.log().count == 199)
         }
     }
 
     @Test func `an event at fault parks its device, and the others continue`() async throws {
-        try await withBrittle { bench, runtime, faults in
-            let (sick, well) = twoOfOnePartition(bench)
+        try await withBrittle { fixture, runtime, faults in
+            let (sick, well) = twoOfOnePartition(fixture)
             let pings = [
-                try await bench.append(ping: #"{"heavy":true}"#, to: sick), try await bench.append(to: sick),
-                try await bench.append(to: sick),
+                try await fixture.append(ping: #"{"heavy":true}"#, to: sick), try await fixture.append(to: sick),
+                try await fixture.append(to: sick),
             ]
-            try await bench.counted([try await bench.append(to: well)])
+            try await fixture.counted([try await fixture.append(to: well)])
             let letters = try await runtime.deadLetters()
             #expect(letters.map(\.offset) == [1, 2, 3])
             #expect(letters.map { $0.reason == nil } == [false, true, true])
@@ -56,7 +56,7 @@ import Timeline
             #expect(try await runtime.deadLetters() == letters)
             faults.mend()
             #expect(try await runtime.replay(.device(sick)) == 3)
-            let counted = try await bench.log().filter { $0.type == PingCounted.type && $0.key == .device(sick) }
+            let counted = try await fixture.log().filter { $0.type == PingCounted.type && $0.key == .device(sick) }
             #expect(counted.compactMap(\.causation) == pings)
             #expect(try await runtime.parkedDevices() == 0)
             _ = try await runtime.submit(.add(1, to: sick))
@@ -68,11 +68,11 @@ import Timeline
     }
 
     @Test func `an event that can't be read parks its device, and one that is refused does not`() async throws {
-        try await withBrittle { bench, runtime, faults in
-            let (sick, well) = twoOfOnePartition(bench)
-            let unread = try await bench.append(ping: #"{"malformed":true}"#, to: sick)
-            try await bench.append(ping: #"{"unwelcome":true}"#, to: well)
-            try await bench.counted([try await bench.append(to: well)])
+        try await withBrittle { fixture, runtime, faults in
+            let (sick, well) = twoOfOnePartition(fixture)
+            let unread = try await fixture.append(ping: #"{"malformed":true}"#, to: sick)
+            try await fixture.append(ping: #"{"unwelcome":true}"#, to: well)
+            try await fixture.counted([try await fixture.append(to: well)])
             let letters = try await runtime.deadLetters()
             #expect(letters.map(\.offset) == [1])
             #expect(letters.first?.reason?.contains("can't be read") == true)
@@ -82,107 +82,110 @@ import Timeline
             }
             faults.mend()
             #expect(try await runtime.replay(.device(sick)) == 1)
-            try await bench.counted([unread])
+            try await fixture.counted([unread])
         }
     }
 
     @Test func `an event that only a newer program can read halts its partition and is no dead letter`() async throws {
-        try await withBrittle { bench, runtime, faults in
-            let devices = bench.oneDeviceInEach
-            let first = try await bench.append(to: devices[0])
-            let newer = try await bench.append(ping: #"{"newer":true}"#, to: devices[0])
+        try await withBrittle { fixture, runtime, faults in
+            let devices = fixture.oneDeviceInEach
+            let first = try await fixture.append(to: devices[0])
+            let newer = try await fixture.append(ping: #"{"newer":true}"#, to: devices[0])
             try await eventuallyTrue {
                 if case .halted = await runtime.partitionStates[0] { true } else { false }
             }
-            try await bench.counted([first, try await bench.append(to: devices[1])])
+            try await fixture.counted([first, try await fixture.append(to: devices[1])])
             #expect(try await runtime.deadLetters().isEmpty)
-            #expect(try await bench.log().allSatisfy { $0.causation != newer })
+            #expect(try await fixture.log().allSatisfy { $0.causation != newer })
             // The cursor waits before the event for a program that can read it.
             let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = 0")
-            #expect(try await bench.pool.run(Call(position))[0].int(0) == 1)
+            #expect(try await fixture.pool.execute(Query(position))[0].int(0) == 1)
             faults.mend()
         }
     }
 
     @Test func `discarding the event at fault processes the events behind it`() async throws {
-        try await withBrittle { bench, runtime, _ in
-            try await bench.append(ping: #"{"heavy":true}"#, to: "a")
-            let behind = [try await bench.append(to: "a"), try await bench.append(to: "a")]
+        try await withBrittle { fixture, runtime, _ in
+            try await fixture.append(ping: #"{"heavy":true}"#, to: "a")
+            let behind = [try await fixture.append(to: "a"), try await fixture.append(to: "a")]
             try await eventuallyTrue { try await runtime.deadLetters().count == 3 }
             #expect(try await runtime.discard(.device("a")) == 2)
-            let counted = try await bench.log().filter { $0.type == PingCounted.type }
+            let counted = try await fixture.log().filter { $0.type == PingCounted.type }
             #expect(counted.compactMap(\.causation) == behind)
-            let next = try await bench.append(to: "a")
-            try await bench.counted([next])
+            let next = try await fixture.append(to: "a")
+            try await fixture.counted([next])
         }
     }
 
     @Test func `a deadline at fault parks its device until an operator replays it`() async throws {
-        try await withBrittle { bench, runtime, faults in
-            let (sick, well) = twoOfOnePartition(bench)
+        try await withBrittle { fixture, runtime, faults in
+            let (sick, well) = twoOfOnePartition(fixture)
             _ = try await runtime.submit(Submission(.ring(after: .milliseconds(20)), to: sick))
             try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
-            let joined = try await bench.append(to: sick)
-            try await bench.counted([try await bench.append(to: well)])
+            let joined = try await fixture.append(to: sick)
+            try await fixture.counted([try await fixture.append(to: well)])
             let letters = try await runtime.deadLetters()
             #expect(letters.map(\.offset) == [nil, 2])
             #expect(letters.first?.due != nil)
             await #expect(throws: DeadLetterError.deadlineStays) { try await runtime.discard(.device(sick)) }
             faults.mend()
             #expect(try await runtime.replay(.device(sick)) == 2)
-            let own = try await bench.log().filter { $0.key == .device(sick) && $0.source == Counter.name }
+            let own = try await fixture.log().filter { $0.key == .device(sick) && $0.source == Counter.name }
             #expect(own.map(\.type) == [RingSet.type, Rang.type, PingCounted.type])
             #expect(own.last?.causation == joined)
         }
     }
 
     @Test func `an operator's order does not wait for a blocked partition`() async throws {
-        try await withBrittle { bench, runtime, _ in
-            try await bench.append(ping: #"{"heavy":true}"#, to: "a")
+        try await withBrittle { fixture, runtime, _ in
+            try await fixture.append(ping: #"{"heavy":true}"#, to: "a")
             try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
-            try await bench.pool.withConnection { holder in
-                _ = try await holder.run([
-                    Call(Statement("BEGIN")), Call(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
-                    Call(Statement("SELECT FROM bus.cursors FOR UPDATE")),
+            try await fixture.pool.withConnection { holder in
+                _ = try await holder.execute([
+                    Query(Statement("BEGIN")), Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")),
+                    Query(Statement("SELECT FROM bus.cursors FOR UPDATE")),
                 ])
                 try await withTimeout(seconds: 60) {
                     await #expect(throws: DeadLetterError.heldUp) { try await runtime.replay(.device("a")) }
                     await #expect(throws: DeadLetterError.heldUp) { try await runtime.discard(.device("a")) }
                 }
-                _ = try await holder.run(Call(Statement("ROLLBACK")))
+                _ = try await holder.execute(Query(Statement("ROLLBACK")))
             }
             #expect(try await runtime.discard(.device("a")) == 0)
         }
     }
 
     @Test func `an event of a newer version halts its partition and is no dead letter`() async throws {
-        try await withBrittle { bench, runtime, _ in
-            let devices = bench.oneDeviceInEach
-            try await bench.counted([try await bench.append(to: devices[0])])
-            try await bench.append(version: 2, to: devices[0])
-            try await bench.append(to: devices[0])
-            let others = [try await bench.append(to: devices[1]), try await bench.append(to: devices[2])]
-            try await bench.counted(others)
+        try await withBrittle { fixture, runtime, _ in
+            let devices = fixture.oneDeviceInEach
+            try await fixture.counted([try await fixture.append(to: devices[0])])
+            try await fixture.append(version: 2, to: devices[0])
+            try await fixture.append(to: devices[0])
+            let others = [try await fixture.append(to: devices[1]), try await fixture.append(to: devices[2])]
+            try await fixture.counted(others)
             try await eventuallyTrue {
                 if case .halted = await runtime.partitionStates[0] { true } else { false }
             }
             // Commands continue, and newer replicas can take the lease.
             _ = try await runtime.submit(.add(1, to: devices[0]))
-            try await eventuallyTrue { try await bench.owners() == [3] }
+            try await eventuallyTrue { try await fixture.owners() == [3] }
             #expect(try await runtime.deadLetters().isEmpty)
-            let counted = try await bench.log().filter { $0.key == .device(devices[0]) && $0.type == PingCounted.type }
+            let counted = try await fixture.log().filter {
+                $0.key == .device(devices[0]) && $0.type == PingCounted.type
+            }
             #expect(counted.count == 1)
         }
     }
 
     @Test func `a state of an older machine is folded again`() async throws {
-        try await withBrittle { bench, runtime, _ in
+        try await withBrittle { fixture, runtime, _ in
             _ = try await runtime.submit(.add(4, to: "a"))
-            _ = try await bench.pool.run(
-                Call(Statement(#"UPDATE counter.states SET machine_version = 0, state = '\x00'"#)))
+            _ = try await fixture.pool.execute(
+                Query(Statement(#"UPDATE counter.states SET machine_version = 0, state = '\x00'"#)))
             #expect(try await runtime.state(.device("a"))?.aggregate.state.counter.total == 4)
             // Invalidates the process's cache of the partition.
-            _ = try await bench.pool.run(Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")))
+            _ = try await fixture.pool.execute(
+                Query(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")))
             let answer = try await runtime.submit(.add(5, to: "a"))
             #expect(String(decoding: answer.body, as: UTF8.self) == "9")
             #expect(try await runtime.foldCheck(.device("a")))
@@ -190,17 +193,17 @@ import Timeline
     }
 
     @Test func `a state of a newer machine stays unchanged`() async throws {
-        try await withBrittle { bench, runtime, _ in
+        try await withBrittle { fixture, runtime, _ in
             _ = try await runtime.submit(.add(4, to: "a"))
-            _ = try await bench.pool.run([
-                Call(Statement("UPDATE counter.states SET machine_version = 2")),
-                Call(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")),
+            _ = try await fixture.pool.execute([
+                Query(Statement("UPDATE counter.states SET machine_version = 2")),
+                Query(Statement("UPDATE bus.cursors SET last_batch = gen_random_uuid()")),
             ])
             await #expect(throws: RuntimeError.newerState(key: .device("a"), version: 2)) {
                 try await runtime.submit(.add(5, to: "a"))
             }
-            try await bench.append(to: "a")
-            let partition = AggregateKey.device("a").partition(of: bench.partitions)
+            try await fixture.append(to: "a")
+            let partition = AggregateKey.device("a").partition(of: fixture.partitions)
             try await eventuallyTrue {
                 if case .halted = await runtime.partitionStates[partition] { true } else { false }
             }
@@ -209,10 +212,10 @@ import Timeline
     }
 
     @Test func `repeated database failures during a trial condemn no input`() async throws {
-        let bench = try await RuntimeBench()
-        let device = try #require(bench.oneDeviceInEach.first)
-        let ping = try await bench.append(to: device)
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        let device = try #require(fixture.oneDeviceInEach.first)
+        let ping = try await fixture.append(to: device)
+        try await fixture.cluster.sql(
             """
             CREATE SEQUENCE public.failures;
             CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -222,69 +225,71 @@ import Timeline
             END $$;
             CREATE TRIGGER fails BEFORE INSERT ON counter.states EXECUTE FUNCTION public.fail();
             UPDATE bus.cursors SET owner = gen_random_uuid(), attempts = 1;
-            """, database: bench.database)
-        try await bench.running { _ in
+            """, database: fixture.database)
+        try await fixture.running { _ in
             let failures = Statement("SELECT last_value FROM public.failures")
-            try await eventuallyTrue { try await bench.pool.run(Call(failures))[0].int(0) > 6 }
-            let tries = try await bench.pool.run(Call(Statement("SELECT tries::int8 FROM bus.suspects")))
+            try await eventuallyTrue { try await fixture.pool.execute(Query(failures))[0].int(0) > 6 }
+            let tries = try await fixture.pool.execute(Query(Statement("SELECT tries::int8 FROM bus.suspects")))
             #expect(try tries.map { try $0.int(0) } == [1])
-            try await bench.cluster.sql("DROP TRIGGER fails ON counter.states", database: bench.database)
-            try await bench.counted([ping])
-            #expect(try await bench.letters() == 0)
+            try await fixture.cluster.sql("DROP TRIGGER fails ON counter.states", database: fixture.database)
+            try await fixture.counted([ping])
+            #expect(try await fixture.letters() == 0)
             // At the head of the log, quarantine is over.
             let attempts = Statement("SELECT attempts::int8 FROM bus.cursors WHERE partition = 0")
-            try await eventuallyTrue { try await bench.pool.run(Call(attempts))[0].int(0) == 0 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(attempts))[0].int(0) == 0 }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a released lease does not reset the count of dead owners`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let (dead, first, second) = (UUID(), UUID(), UUID())
-        func acquire(_ member: UUID) -> Call {
-            Call(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1), .bool(false)])
+        func acquire(_ member: UUID) -> Query {
+            Query(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1), .bool(false)])
         }
         func attempts(_ rows: Rows) throws -> Int { try rows[0].int(1) }
-        let rows = try await bench.pool.run([
+        let rows = try await fixture.pool.execute([
             acquire(dead), acquire(first), acquire(first),
-            Call(Statements.release, [.int4(0), .text(Counter.name), .uuid(first), .bool(false)]), acquire(second),
+            Query(Statements.release, [.int4(0), .text(Counter.name), .uuid(first), .bool(false)]), acquire(second),
             acquire(first),
         ])
         #expect(try [0, 1, 2, 4, 5].map { try attempts(rows[$0]) } == [0, 1, 1, 1, 2])
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `idempotency answers are deleted after a day`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let insert = Statement(
             """
             INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, created_at)
             SELECT p, 'counter', h::text, '', '', clock_timestamp() - make_interval(hours => h)
             FROM generate_series(0, 3) AS p, unnest(ARRAY[23, 25]) AS h
             """)
-        _ = try await bench.pool.run(Call(insert))
-        try await bench.running { _ in
+        _ = try await fixture.pool.execute(Query(insert))
+        try await fixture.running { _ in
             try await eventuallyTrue {
-                let rows = try await bench.pool.run(Call(Statement("SELECT DISTINCT key FROM bus.idempotency")))
+                let rows = try await fixture.pool.execute(Query(Statement("SELECT DISTINCT key FROM bus.idempotency")))
                 return try rows.map { try $0.text(0) } == ["23"]
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
-    private func twoOfOnePartition(_ bench: RuntimeBench) -> (String, String) {
-        let home = AggregateKey.device("a").partition(of: bench.partitions)
-        let other = (0..<100).map { "n\($0)" }.first { AggregateKey.device($0).partition(of: bench.partitions) == home }
+    private func twoOfOnePartition(_ fixture: RuntimeFixture) -> (String, String) {
+        let home = AggregateKey.device("a").partition(of: fixture.partitions)
+        let other = (0..<100).map { "n\($0)" }.first {
+            AggregateKey.device($0).partition(of: fixture.partitions) == home
+        }
         return ("a", other ?? "a")
     }
 
     private func withBrittle(
-        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Brittle>, Faults) async throws -> Void
+        _ body: @Sendable @escaping (RuntimeFixture, DurableRuntime<Brittle>, Faults) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let faults = Faults()
-        try await bench.running(Brittle.self, faults) { try await body(bench, $0, faults) }
-        await bench.pool.close()
+        try await fixture.running(Brittle.self, faults) { try await body(fixture, $0, faults) }
+        await fixture.pool.close()
     }
 }
 

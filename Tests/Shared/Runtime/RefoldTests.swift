@@ -13,16 +13,16 @@ import Timeline
     private let key = AggregateKey.device("a")
 
     @Test func `a state of an older machine is folded from its base snapshot`() async throws {
-        try await withTotalOfThree { bench, runtime in
-            try await bench.cluster.sql(
+        try await withTotalOfThree { fixture, runtime in
+            try await fixture.cluster.sql(
                 """
                 INSERT INTO bus.snapshots
                     (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
                 SELECT partition, key, 'counter', version, machine_version, state, event_count, decided_at, true
                 FROM counter.states
-                """, database: bench.database)
+                """, database: fixture.database)
             _ = try await runtime.submit(.add(4, to: "a"))
-            try await makeOld(bench, dropUpTo: 2)
+            try await makeOld(fixture, dropUpTo: 2)
             #expect(try await runtime.state(key)?.aggregate.state.total == 7)
             let answer = try await runtime.submit(.add(5, to: "a"))
             #expect(String(decoding: answer.body, as: UTF8.self) == "12")
@@ -31,8 +31,8 @@ import Timeline
     }
 
     @Test func `an incomplete history gives no state`() async throws {
-        try await withTotalOfThree { bench, runtime in
-            try await makeOld(bench, dropUpTo: 1)
+        try await withTotalOfThree { fixture, runtime in
+            try await makeOld(fixture, dropUpTo: 1)
             let malformed = RuntimeError.malformedState(key: key)
             await #expect(throws: malformed) { try await runtime.state(key) }
             await #expect(throws: malformed) { try await runtime.submit(.add(5, to: "a")) }
@@ -40,9 +40,9 @@ import Timeline
     }
 
     @Test func `a machine can upgrade an older state without the log`() async throws {
-        try await withTotalOfThree { bench, _ in
-            try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)
-            try await bench.running(LaterCounter.self, ()) { later in
+        try await withTotalOfThree { fixture, _ in
+            try await fixture.cluster.sql("DELETE FROM bus.events", database: fixture.database)
+            try await fixture.running(LaterCounter.self, ()) { later in
                 #expect(try await later.state(key)?.aggregate.state.counter.total == 3)
                 let command = Submission<LaterCounter>(key: key, command: .add(5), origin: Origin(id: UUID())) {
                     aggregate, _ in Array(String(aggregate.state.counter.total).utf8)
@@ -51,45 +51,45 @@ import Timeline
                 #expect(String(decoding: answer.body, as: UTF8.self) == "8")
             }
             let versions = Statement("SELECT machine_version::int8 FROM counter.states")
-            #expect(try await bench.pool.run(Call(versions)).map { try $0.int(0) } == [2])
+            #expect(try await fixture.pool.execute(Query(versions)).map { try $0.int(0) } == [2])
         }
     }
 
     @Test func `a new replica takes the partitions that an old one leaves`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.running { old in
-            try await bench.counted(try await bench.pingEachPartition())
+        let fixture = try await RuntimeFixture()
+        try await fixture.running { old in
+            try await fixture.counted(try await fixture.pingEachPartition())
             var pings: [UUID] = []
-            for device in bench.oneDeviceInEach { pings.append(try await bench.append(version: 2, to: device)) }
+            for device in fixture.oneDeviceInEach { pings.append(try await fixture.append(version: 2, to: device)) }
             try await eventuallyTrue { await old.ownedPartitions == 0 }
             let newer = pings
-            try await bench.running(LaterCounter.self, ()) { new in
-                try await eventuallyTrue { await new.ownedPartitions == bench.partitions }
-                try await bench.counted(newer)
+            try await fixture.running(LaterCounter.self, ()) { new in
+                try await eventuallyTrue { await new.ownedPartitions == fixture.partitions }
+                try await fixture.counted(newer)
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// Marks the state as one of an older machine, and invalidates the cache.
-    private func makeOld(_ bench: RuntimeBench, dropUpTo offset: Int) async throws {
-        try await bench.cluster.sql(
+    private func makeOld(_ fixture: RuntimeFixture, dropUpTo offset: Int) async throws {
+        try await fixture.cluster.sql(
             """
             DELETE FROM bus.events WHERE log_offset <= \(offset);
             UPDATE counter.states SET machine_version = 0, state = '\\x00';
             UPDATE bus.cursors SET last_batch = gen_random_uuid();
-            """, database: bench.database)
+            """, database: fixture.database)
     }
 
     private func withTotalOfThree(
-        _ body: @Sendable @escaping (RuntimeBench, DurableRuntime<Counter>) async throws -> Void
+        _ body: @Sendable @escaping (RuntimeFixture, DurableRuntime<Counter>) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
-        try await bench.running { runtime in
+        let fixture = try await RuntimeFixture()
+        try await fixture.running { runtime in
             _ = try await runtime.submit(.add(1, to: "a"))
             _ = try await runtime.submit(.add(2, to: "a"))
-            try await body(bench, runtime)
+            try await body(fixture, runtime)
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

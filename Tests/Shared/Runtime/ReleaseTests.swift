@@ -13,18 +13,18 @@ import Testing
     private let second = Idempotency(key: "second", fingerprint: [1])
 
     @Test func `a repeated discard removes one event`() async throws {
-        try await withParked(heavy, heavy, light) { bench, runtime, _, pings async throws in
+        try await withParked(heavy, heavy, light) { fixture, runtime, _, pings async throws in
             // The first event is removed, and the order fails at the second. The operator may not know this progress.
             for _ in 1...3 {
                 await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
                 #expect(try await runtime.deadLetters().map(\.offset) == [2, 3])
             }
             #expect(try await runtime.discard(.device("a"), second) == 1)
-            #expect(try await bench.causes() == [pings[2]])
+            #expect(try await fixture.causes() == [pings[2]])
             // Another order has finished the rest of the first one.
             #expect(try await runtime.discard(.device("a"), first) == 0)
             // The device is parked again. Finished orders do not affect this.
-            try await park(bench, runtime)
+            try await park(fixture, runtime)
             #expect(try await runtime.discard(.device("a"), first) == 0)
             #expect(try await runtime.discard(.device("a"), second) == 1)
             #expect(try await runtime.deadLetters().count == 1)
@@ -32,28 +32,28 @@ import Testing
     }
 
     @Test func `a repeated order continues and counts its earlier letters`() async throws {
-        try await withParked(heavy, light, heavy, light) { bench, runtime, faults, pings async throws in
+        try await withParked(heavy, light, heavy, light) { fixture, runtime, faults, pings async throws in
             await #expect(throws: DeadLetterError.self) { try await runtime.discard(.device("a"), first) }
             #expect(try await runtime.deadLetters().map(\.offset) == [3, 4])
             faults.mend()
             #expect(try await runtime.discard(.device("a"), first) == 3)
             #expect(try await runtime.discard(.device("a"), first) == 3)
-            #expect(try await bench.causes() == Array(pings.dropFirst()))
+            #expect(try await fixture.causes() == Array(pings.dropFirst()))
         }
     }
 
     @Test func `a repeated replay processes no more letters`() async throws {
-        try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
+        try await withParked(heavy, light) { fixture, runtime, faults, pings async throws in
             await #expect(throws: DeadLetterError.self) { try await runtime.replay(.device("a"), first) }
             faults.mend()
             #expect(try await runtime.replay(.device("a"), first) == 2)
             faults.breakAgain()
-            try await park(bench, runtime)
+            try await park(fixture, runtime)
             faults.mend()
             #expect(try await runtime.replay(.device("a"), first) == 2)
             #expect(try await runtime.deadLetters().count == 1)
             #expect(try await runtime.replay(.device("a"), second) == 1)
-            #expect(try await bench.causes().prefix(2) == pings[...])
+            #expect(try await fixture.causes().prefix(2) == pings[...])
         }
     }
 
@@ -85,41 +85,41 @@ import Testing
     @Test func `a dead letter does not keep its day from being dropped, and its event can still be replayed`()
         async throws
     {
-        try await withParked(heavy, light) { bench, runtime, faults, pings async throws in
-            try await bench.moveToDay(31, device: "a")
+        try await withParked(heavy, light) { fixture, runtime, faults, pings async throws in
+            try await fixture.moveToDay(31, device: "a")
             for days in [15, 0] {
-                let ping = try await bench.append(to: "b")
-                try await eventuallyTrue { try await bench.causes().contains(ping) }
-                try await bench.moveToDay(days, device: "b")
+                let ping = try await fixture.append(to: "b")
+                try await eventuallyTrue { try await fixture.causes().contains(ping) }
+                try await fixture.moveToDay(days, device: "b")
             }
-            let maintenance = LogMaintenance(pool: bench.pool, retentionDays: 30, logger: bench.logger)
+            let maintenance = LogMaintenance(pool: fixture.pool, retentionDays: 30, logger: fixture.logger)
             #expect(try await maintenance.round()?.dropped.count == 1)
-            #expect(try await bench.log().allSatisfy { $0.key == .device("b") })
+            #expect(try await fixture.log().allSatisfy { $0.key == .device("b") })
             faults.mend()
             #expect(try await runtime.replay(.device("a")) == 2)
-            #expect(try await bench.causes().suffix(2) == pings[...])
+            #expect(try await fixture.causes().suffix(2) == pings[...])
             let kept = Statement("SELECT count(*) FROM bus.kept_events")
-            #expect(try await bench.pool.run(Call(kept))[0].int(0) == 2)
+            #expect(try await fixture.pool.execute(Query(kept))[0].int(0) == 2)
             _ = try await maintenance.round()
-            #expect(try await bench.pool.run(Call(kept))[0].int(0) == 0)
+            #expect(try await fixture.pool.execute(Query(kept))[0].int(0) == 0)
         }
     }
 
     /// The letter's removal and the order's record commit together or not at all.
     @Test(arguments: ["INSERT ON bus.idempotency", "DELETE ON bus.dead_letters", "UPDATE ON bus.idempotency"])
     func `an order is recorded together with its effect`(_ failing: String) async throws {
-        try await withParked(heavy) { bench, runtime, _, _ async throws in
-            try await bench.cluster.sql(
+        try await withParked(heavy) { fixture, runtime, _, _ async throws in
+            try await fixture.cluster.sql(
                 """
                 CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS
                     $$ BEGIN RAISE EXCEPTION 'not now'; END $$;
                 CREATE TRIGGER fails BEFORE \(failing) FOR EACH ROW EXECUTE FUNCTION public.fail();
-                """, database: bench.database)
+                """, database: fixture.database)
             await #expect(throws: (any Error).self) { try await runtime.discard(.device("a"), first) }
             #expect(try await runtime.deadLetters().count == 1)
-            #expect(try await bench.pool.run(Call(Statement("SELECT FROM bus.idempotency"))).isEmpty)
+            #expect(try await fixture.pool.execute(Query(Statement("SELECT FROM bus.idempotency"))).isEmpty)
             let table = failing.split(separator: " ").last ?? ""
-            try await bench.cluster.sql("DROP TRIGGER fails ON \(table)", database: bench.database)
+            try await fixture.cluster.sql("DROP TRIGGER fails ON \(table)", database: fixture.database)
             #expect(try await runtime.discard(.device("a"), first) == 0)
         }
     }
@@ -130,26 +130,26 @@ import Testing
     /// Parks a device with the first of these events.
     private func withParked(
         _ events: String...,
-        body: @Sendable @escaping (RuntimeBench, DurableRuntime<Brittle>, Faults, [UUID]) async throws -> Void
+        body: @Sendable @escaping (RuntimeFixture, DurableRuntime<Brittle>, Faults, [UUID]) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let faults = Faults()
-        try await bench.running(Brittle.self, faults) { runtime in
+        try await fixture.running(Brittle.self, faults) { runtime in
             var pings: [UUID] = []
-            for event in events { pings.append(try await bench.append(ping: event, to: "a")) }
+            for event in events { pings.append(try await fixture.append(ping: event, to: "a")) }
             try await eventuallyTrue { try await runtime.deadLetters().count == events.count }
-            try await body(bench, runtime, faults, pings)
+            try await body(fixture, runtime, faults, pings)
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
-    private func park(_ bench: RuntimeBench, _ runtime: DurableRuntime<Brittle>) async throws {
-        try await bench.append(ping: heavy, to: "a")
+    private func park(_ fixture: RuntimeFixture, _ runtime: DurableRuntime<Brittle>) async throws {
+        try await fixture.append(ping: heavy, to: "a")
         try await eventuallyTrue { try await runtime.deadLetters().count == 1 }
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// Moves the events of a device to a day in the past, except those that are in the past already.
     fileprivate func moveToDay(_ daysAgo: Int, device: String) async throws {
         guard daysAgo > 0 else { return }

@@ -20,11 +20,11 @@ import Testing
     func `a role can write only the rows of its own service`(
         _ table: String, _ insert: String, _ update: String, readsAll: Bool
     ) async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         func adding(_ service: String) -> String { insert.split(separator: "%").joined(separator: service) }
-        try await bench.pool.withConnection { connection in
+        try await fixture.pool.withConnection { connection in
             func run(_ sql: String) async throws -> Int {
-                try await connection.run(Call(Statement(sql))).affected
+                try await connection.execute(Query(Statement(sql))).affected
             }
             _ = try await run(adding("other"))
             _ = try await run("SET ROLE dormouse_counter")
@@ -37,6 +37,6 @@ import Testing
             _ = try await run("RESET ROLE")
             #expect(try await run("SELECT FROM \(table)") == 1)
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

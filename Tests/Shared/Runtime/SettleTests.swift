@@ -14,15 +14,15 @@ import Timeline
     private let statements = Statements(service: Counter.name)
 
     @Test func `a batch with commands is found in the log behind later batches`() async throws {
-        try await withWorker { bench, worker, device in
+        try await withWorker { fixture, worker, device in
             var batch = batch()
             batch.run(.add(1, to: device), at: .epoch, stored: [:])
-            try await commit(batch, at: 0, bench)
+            try await commit(batch, at: 0, fixture)
             // A batch of another replica, which needs no lease for a command.
             var other = self.batch()
             other.aggregates = batch.aggregates
             other.run(.add(1, to: device), at: .epoch, stored: [:])
-            try await commit(other, at: 1, bench)
+            try await commit(other, at: 1, fixture)
             let done = try #require(try await worker.settle(unknown(batch)))
             #expect(done.head == 1)
             #expect(done.batch.verdicts.count == 1)
@@ -30,32 +30,32 @@ import Timeline
     }
 
     @Test func `a batch that is not in the log runs again`() async throws {
-        try await withWorker { bench, worker, device in
+        try await withWorker { fixture, worker, device in
             var lost = batch()
             lost.run(.add(1, to: device), at: .epoch, stored: [:])
             var other = batch()
             other.run(.add(1, to: device), at: .epoch, stored: [:])
-            try await commit(other, at: 0, bench)
+            try await commit(other, at: 0, fixture)
             #expect(try await worker.settle(unknown(lost)) == nil)
         }
     }
 
     @Test func `a batch without commands is recognised by the cursor`() async throws {
-        try await withWorker { bench, worker, device in
-            let id = try await bench.append(to: device)
-            let event = try #require(try await bench.log().first { $0.id == id })
+        try await withWorker { fixture, worker, device in
+            let id = try await fixture.append(to: device)
+            let event = try #require(try await fixture.log().first { $0.id == id })
             var batch = batch()
             _ = batch.run(event)
             #expect(batch.inputs == 1)
             #expect(batch.probe == nil)
-            try await commit(batch, at: 1, bench)
+            try await commit(batch, at: 1, fixture)
             #expect(try await worker.settle(unknown(batch)) != nil)
             #expect(try await worker.settle(unknown(self.batch())) == nil)
         }
     }
 
     @Test func `a derived origin is not a probe for an unknown commit`() async throws {
-        try await withWorker { bench, worker, device in
+        try await withWorker { fixture, worker, device in
             func broadcast() -> Submission<Counter> {
                 var submission = Submission<Counter>.add(1, to: device)
                 submission.origin = Origin(derivedID: DecisionIdentifiers.derived("broadcast", device))
@@ -67,7 +67,7 @@ import Timeline
             var other = batch()
             other.run(broadcast(), at: .epoch, stored: [:])
             #expect(lost.events.map(\.id) == other.events.map(\.id))
-            try await commit(other, at: 0, bench)
+            try await commit(other, at: 0, fixture)
             #expect(try await worker.settle(unknown(lost)) == nil)
             // Together with a command with a unique id, the batch has a probe.
             var mixed = batch()
@@ -84,29 +84,29 @@ import Timeline
         UnknownCommit(done: .init(batch: batch, head: 0, lastBatch: batch.id), headBefore: 0)
     }
 
-    private func commit(_ batch: Batch<Counter>, at position: Int, _ bench: RuntimeBench) async throws {
-        _ = try await bench.pool.run(
-            [Call(statements.begin)] + batch.flight(statements, position: position, epoch: nil))
+    private func commit(_ batch: Batch<Counter>, at position: Int, _ fixture: RuntimeFixture) async throws {
+        _ = try await fixture.pool.execute(
+            [Query(statements.begin)] + batch.pipeline(statements, position: position, epoch: nil))
     }
 
     private func withWorker(
-        _ body: (RuntimeBench, PartitionWorker<Counter>, String) async throws -> Void
+        _ body: (RuntimeFixture, PartitionWorker<Counter>, String) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
-        try await body(bench, bench.worker(), try #require(bench.oneDeviceInEach.first))
-        await bench.pool.close()
+        let fixture = try await RuntimeFixture()
+        try await body(fixture, fixture.worker(), try #require(fixture.oneDeviceInEach.first))
+        await fixture.pool.close()
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// A partition's worker, without the rest of a replica.
     func worker() -> PartitionWorker<Counter> { worker(of: Counter.self) }
 
     func worker<M: Machine>(of: M.Type, partition: Int = 0) -> PartitionWorker<M> where M.Policy == Void {
         PartitionWorker(
             partition: partition, of: partitions, pool: pool, clock: SharedClock(), policy: (),
-            hints: HintSender(pool: pool, sender: UUID(), logger: logger),
-            trials: Turns(1),
-            turns: Turns(1), budget: StateBudget(1 << 20), logger: logger)
+            wakeUps: WakeUpSender(pool: pool, sender: UUID(), logger: logger),
+            trials: AsyncSemaphore(1),
+            semaphore: AsyncSemaphore(1), budget: StateBudget(1 << 20), logger: logger)
     }
 }

@@ -8,14 +8,14 @@ import Testing
 /// The part of a process in the assignment of partitions, which its readiness reports.
 @Suite(.timeLimit(.minutes(5))) struct SharingTests {
     @Test func `a replica without a partition takes part in the assignment`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         // One replica more than partitions.
-        try await bench.running { first in
-            try await bench.running { second in
-                try await bench.running { third in
-                    try await bench.running { fourth in
-                        try await eventuallyTrue { try await bench.owners() == [1, 1, 1, 1] }
-                        try await bench.running { fifth in
+        try await fixture.running { first in
+            try await fixture.running { second in
+                try await fixture.running { third in
+                    try await fixture.running { fourth in
+                        try await eventuallyTrue { try await fixture.owners() == [1, 1, 1, 1] }
+                        try await fixture.running { fifth in
                             try await eventuallyTrue { await fifth.sharesPartitions }
                             try await eventuallyTrue { await fifth.ownedPartitions == 0 }
                             for replica in [first, second, third, fourth] {
@@ -26,24 +26,24 @@ import Testing
                 }
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// A service compares the numbers before it starts.
     @Test func `a process that knows fewer partitions than the log leaves the others alone`() async throws {
-        let bench = try await RuntimeBench()
-        let options = try ConnectionOptions(url: bench.url)
-        let pool = ConnectionPool(options, size: 2, logger: bench.logger)
+        let fixture = try await RuntimeFixture()
+        let options = try ConnectionOptions(url: fixture.url)
+        let pool = ConnectionPool(options, size: 2, logger: fixture.logger)
         let runtime = DurableRuntime<Counter>(
-            pool: pool, options: options, partitions: 2, clock: SharedClock(), policy: (), logger: bench.logger)
-        let group = ServiceGroup(services: [runtime], logger: bench.logger)
+            pool: pool, options: options, partitions: 2, clock: SharedClock(), policy: (), logger: fixture.logger)
+        let group = ServiceGroup(services: [runtime], logger: fixture.logger)
         // At first another process holds the partitions that this one knows.
         let hold = Statement(
             """
             UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '4 seconds'
             WHERE partition < 2
             """)
-        _ = try await bench.pool.run(Call(hold))
+        _ = try await fixture.pool.execute(Query(hold))
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
             do {
@@ -51,7 +51,7 @@ import Testing
                     await runtime.ownedPartitions == 2
                 }
                 let others = Statement("SELECT count(*) FROM bus.cursors WHERE partition >= 2 AND owner IS NOT NULL")
-                #expect(try await bench.pool.run(Call(others))[0].int(0) == 0)
+                #expect(try await fixture.pool.execute(Query(others))[0].int(0) == 0)
             } catch {
                 await group.triggerGracefulShutdown()
                 throw error
@@ -60,14 +60,14 @@ import Testing
             try await tasks.waitForAll()
         }
         await pool.close()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a replica that is disconnected for the term of the leases does not take part`() async throws {
-        let bench = try await RuntimeBench()
-        let proxy = try await TCPProxy.start(port: bench.cluster.port)
-        let url = bench.cluster.tcpURL(database: bench.database, port: proxy.port)
-        try await bench.running(url: url) { runtime in
+        let fixture = try await RuntimeFixture()
+        let proxy = try await TCPProxy.start(port: fixture.cluster.port)
+        let url = fixture.cluster.tcpURL(database: fixture.database, port: proxy.port)
+        try await fixture.running(url: url) { runtime in
             try await eventuallyTrue { await runtime.sharesPartitions }
             proxy.refuse(true)
             try await proxy.cutAll()
@@ -75,6 +75,6 @@ import Testing
             proxy.refuse(false)
             try await eventuallyTrue { await runtime.sharesPartitions }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

@@ -12,37 +12,37 @@ import Testing
 /// Queries over all partitions, or over all states.
 @Suite(.timeLimit(.minutes(2))) struct StandingTests {
     @Test func `the deadlines of parked keys wake no worker`() async throws {
-        let bench = try await RuntimeBench()
-        let home = AggregateKey.device("a").partition(of: bench.partitions)
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        let home = AggregateKey.device("a").partition(of: fixture.partitions)
+        try await fixture.cluster.sql(
             """
             INSERT INTO counter.states (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
             VALUES (\(home), 'device:a', '', 1, 1, 1, 0, 1), (\(home), 'device:b', '', 1, 1, 1, 0, 2);
-            """, database: bench.database)
+            """, database: fixture.database)
         func earliest() async throws -> Int? {
-            let rows = try await bench.pool.run(Call(Statements.standing(Counter.name), [.text(Counter.name)]))
+            let rows = try await fixture.pool.execute(Query(Statements.standing(Counter.name), [.text(Counter.name)]))
             return try rows.first { try $0.int(0) == home }?.optionalInt(2)
         }
         #expect(try await earliest() == 1)
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
             INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
             VALUES (\(home), 'counter', 'device:a', 0, 1, 'test');
             UPDATE bus.cursors SET parked = 1 WHERE partition = \(home);
-            """, database: bench.database)
+            """, database: fixture.database)
         #expect(try await earliest() == 2)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `dead letters come page by page`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.cluster.sql(
+        let fixture = try await RuntimeFixture()
+        try await fixture.cluster.sql(
             """
             INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
             SELECT p, 'counter', 'device:' || k, o, CASE WHEN o = 0 THEN 7 END, 'test'
             FROM generate_series(0, 1) AS p, unnest(ARRAY['a', 'b']) AS k, unnest(ARRAY[0, 5]) AS o
-            """, database: bench.database)
-        let runtime = try bench.observer()
+            """, database: fixture.database)
+        let runtime = try fixture.observer()
         let all = try await runtime.deadLetters()
         #expect(all.count == 8)
         var pages: [DeadLetter] = []
@@ -53,11 +53,11 @@ import Testing
             pages += page
         }
         #expect(pages == all)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a page scans a limited number of states`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let (common, rare) = (UUID().uuidString, UUID().uuidString)
         func state(_ ping: String) -> [UInt8] {
             var state = Brittle()
@@ -71,14 +71,14 @@ import Testing
             SELECT 0, 'device:' || lpad(n::text, 6, '0'), CASE WHEN n = $1 THEN $3 ELSE $2 END, 1, 1, 1, 0
             FROM generate_series(1, $1) AS n
             """)
-        _ = try await bench.pool.run(Call(insert, [.int(count), .bytes(state(common)), .bytes(state(rare))]))
-        let states = StoredStates<Brittle> { try await bench.pool.run($0) }
+        _ = try await fixture.pool.execute(Query(insert, [.int(count), .bytes(state(common)), .bytes(state(rare))]))
+        let states = StoredStates<Brittle> { try await fixture.pool.execute($0) }
         let first = try await states.page(of: 0, mentioning: rare)
         #expect(first.states.isEmpty)
         #expect(first.last == .device("001000"))
         let second = try await states.page(of: 0, mentioning: rare, after: first.last)
         #expect(second.states.map(\.key) == [.device("001200")])
         #expect(second.last == nil)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

@@ -47,9 +47,9 @@ import Timeline
     }
 
     @Test func `memory for states stays within the budget while devices come and go`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let limit = 40 * StateBudget.cost(ofStored: 5)
-        try await bench.running(cacheBytes: limit) { runtime in
+        try await fixture.running(cacheBytes: limit) { runtime in
             for round in 1...2 {
                 for device in 0..<100 {
                     let answer = try await runtime.submit(.add(1, to: "d\(device)"))
@@ -60,7 +60,7 @@ import Timeline
             }
             #expect(runtime.cachedBytes > limit / 2, "only the least recently used ones were evicted")
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// Uses aggregates at random, like batches, evictions and failures.

@@ -17,36 +17,36 @@ import Timeline
     /// second.
     private func counted(
         to count: Int,
-        _ body: @Sendable @escaping (RuntimeBench, TimeTravel<Counter>, _ own: [Event]) async throws -> Void
+        _ body: @Sendable @escaping (RuntimeFixture, TimeTravel<Counter>, _ own: [Event]) async throws -> Void
     ) async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let stranger = (0..<100).lazy.map { "s\($0)" }.first { other in
-            AggregateKey.device(other).partition(of: bench.partitions) == key.partition(of: bench.partitions)
+            AggregateKey.device(other).partition(of: fixture.partitions) == key.partition(of: fixture.partitions)
         }
         let neighbour = try #require(stranger)
-        try await bench.running { runtime in
+        try await fixture.running { runtime in
             for _ in 0..<count {
                 _ = try await runtime.submit(.add(1, to: "a"))
                 _ = try await runtime.submit(.add(100, to: neighbour))
             }
         }
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
             UPDATE bus.events SET time = (log_offset / 4) * 1000;
             UPDATE counter.states SET decided_at = version / 4 * 1000
             """,
-            database: bench.database)
-        let own = try await bench.log().filter { $0.key == key }
-        try await body(bench, TimeTravel { try await bench.pool.run($0) }, own)
-        await bench.pool.close()
+            database: fixture.database)
+        let own = try await fixture.log().filter { $0.key == key }
+        try await body(fixture, TimeTravel { try await fixture.pool.execute($0) }, own)
+        await fixture.pool.close()
     }
 
-    private func partition(_ bench: RuntimeBench) -> Int { key.partition(of: bench.partitions) }
+    private func partition(_ fixture: RuntimeFixture) -> Int { key.partition(of: fixture.partitions) }
 
     @Test func `a read at an offset returns the state at this offset`() async throws {
-        try await counted(to: 12) { bench, travel, own in
+        try await counted(to: 12) { fixture, travel, own in
             for offset in 0...(own.last?.offset ?? 0) + 3 {
-                let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(offset))
+                let past = try await travel.aggregate(key, partition: partition(fixture), at: .offset(offset))
                 let history = own.filter { $0.offset <= offset }
                 #expect(past?.aggregate.state.total == (history.isEmpty ? nil : history.count))
                 #expect(past?.aggregate.eventCount == (history.isEmpty ? nil : history.count))
@@ -56,11 +56,11 @@ import Timeline
     }
 
     @Test func `a read at a time has all events up to this time`() async throws {
-        try await counted(to: 12) { bench, travel, own in
+        try await counted(to: 12) { fixture, travel, own in
             let last = try #require(own.last?.time.milliseconds)
             for milliseconds in stride(from: Int64(-500), through: last + 1000, by: 500) {
                 let time = Instant(milliseconds: milliseconds)
-                let past = try await travel.aggregate(key, partition: partition(bench), at: .time(time))
+                let past = try await travel.aggregate(key, partition: partition(fixture), at: .time(time))
                 let history = own.filter { $0.time <= time }
                 #expect(past?.aggregate.state.total == (history.isEmpty ? nil : history.count), "\(time)")
                 #expect(past?.offset == history.last?.offset)
@@ -69,40 +69,40 @@ import Timeline
     }
 
     @Test func `long histories are read in pages`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let count = 2500
-        try await bench.running { runtime in
+        try await fixture.running { runtime in
             try await runtime.addOnes(count, to: "a")
         }
-        let travel = TimeTravel<Counter> { try await bench.pool.run($0) }
-        let past = try await travel.aggregate(key, partition: partition(bench), at: .offset(.max))
+        let travel = TimeTravel<Counter> { try await fixture.pool.execute($0) }
+        let past = try await travel.aggregate(key, partition: partition(fixture), at: .offset(.max))
         #expect(past?.aggregate.state.total == count)
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     /// A history without its first half, with a snapshot after it.
-    private func dropped(_ bench: RuntimeBench, _ own: [Event], after count: Int, version: Int = 1) async throws
+    private func dropped(_ fixture: RuntimeFixture, _ own: [Event], after count: Int, version: Int = 1) async throws
         -> Event
     {
         let last = own[count - 1]
         var counter = Counter()
         counter.total = count
         let state = counter.binary.map { String(format: "%02x", $0) }.joined()
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
-            DELETE FROM bus.events WHERE partition = \(partition(bench)) AND log_offset <= \(last.offset);
+            DELETE FROM bus.events WHERE partition = \(partition(fixture)) AND log_offset <= \(last.offset);
             INSERT INTO bus.snapshots
                 (partition, key, service, log_offset, machine_version, state, event_count, decided_at, is_base)
-            VALUES (\(partition(bench)), '\(key)', 'counter', \(last.offset), \(version), '\\x\(state)', \(count),
+            VALUES (\(partition(fixture)), '\(key)', 'counter', \(last.offset), \(version), '\\x\(state)', \(count),
                 \(last.time.milliseconds), true)
-            """, database: bench.database)
+            """, database: fixture.database)
         return last
     }
 
     @Test func `a read of a dropped state fails, and one that never existed is nil`() async throws {
-        try await counted(to: 12) { bench, travel, own in
-            let base = try await dropped(bench, own, after: 6)
-            let partition = partition(bench)
+        try await counted(to: 12) { fixture, travel, own in
+            let base = try await dropped(fixture, own, after: 6)
+            let partition = partition(fixture)
             for event in own {
                 let offset = try? await travel.aggregate(key, partition: partition, at: .offset(event.offset))
                 let time = try? await travel.aggregate(key, partition: partition, at: .time(event.time))
@@ -121,16 +121,16 @@ import Timeline
             }
             let nobody = AggregateKey.device("nobody")
             let never = try await travel.aggregate(
-                nobody, partition: nobody.partition(of: bench.partitions), at: .offset(.max))
+                nobody, partition: nobody.partition(of: fixture.partitions), at: .offset(.max))
             #expect(never == nil)
         }
     }
 
     @Test func `an unreadable snapshot is an error`() async throws {
-        try await counted(to: 4) { bench, travel, own in
-            _ = try await dropped(bench, own, after: 2, version: 0)
+        try await counted(to: 4) { fixture, travel, own in
+            _ = try await dropped(fixture, own, after: 2, version: 0)
             await #expect(throws: RuntimeError.malformedState(key: key)) {
-                try await travel.aggregate(key, partition: partition(bench), at: .offset(.max))
+                try await travel.aggregate(key, partition: partition(fixture), at: .offset(.max))
             }
         }
     }

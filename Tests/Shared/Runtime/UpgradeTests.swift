@@ -12,29 +12,30 @@ import Timeline
 /// Upgrades of older states, in the background or for an input. No upgrade reads the log under the cursor's lock.
 @Suite(.timeLimit(.minutes(2))) struct UpgradeTests {
     @Test func `idle states are upgraded in the background with their deadlines`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let devices = (0..<120).map { "d\($0)" }
-        try await bench.storeOldStates(of: devices)
+        try await fixture.storeOldStates(of: devices)
         let rings = Statement("SELECT count(*) FROM counter.states WHERE next_deadline = $1")
         let versions = Statement("SELECT min(machine_version)::int8 FROM counter.states")
-        try await bench.running(LaterCounter.self, ()) { later in
-            try await eventuallyTrue { try await bench.pool.run(Call(versions))[0].int(0) == 2 }
-            #expect(try await bench.pool.run(Call(rings, [.int(RuntimeBench.ringing)]))[0].int(0) == devices.count)
+        try await fixture.running(LaterCounter.self, ()) { later in
+            try await eventuallyTrue { try await fixture.pool.execute(Query(versions))[0].int(0) == 2 }
+            #expect(
+                try await fixture.pool.execute(Query(rings, [.int(RuntimeFixture.ringing)]))[0].int(0) == devices.count)
             try await eventuallyTrue { later.upgradedStates == devices.count && later.outdatedStates == 0 }
             for device in devices.prefix(3) {
                 #expect(try await later.state(.device(device))?.aggregate.state.counter.total == 3)
                 #expect(try await later.foldCheck(.device(device)))
             }
-            try await eventuallyTrue { try await bench.versionsReached() == [2, 2, 2, 2] }
+            try await eventuallyTrue { try await fixture.versionsReached() == [2, 2, 2, 2] }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `commands that meet the sweeper lose nothing`() async throws {
-        let bench = try await RuntimeBench()
+        let fixture = try await RuntimeFixture()
         let devices = (0..<200).map { "d\($0)" }
-        try await bench.storeOldStates(of: devices)
-        try await bench.running(ForgetfulCounter.self, ()) { later in
+        try await fixture.storeOldStates(of: devices)
+        try await fixture.running(ForgetfulCounter.self, ()) { later in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for device in devices {
                     group.addTask {
@@ -50,52 +51,52 @@ import Timeline
                 #expect(try await later.foldCheck(.device(device)))
             }
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a history is read outside of the cursor's lock`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.storeOldStates(of: ["a"], events: 1200)
-        let partition = AggregateKey.device("a").partition(of: bench.partitions)
+        let fixture = try await RuntimeFixture()
+        try await fixture.storeOldStates(of: ["a"], events: 1200)
+        let partition = AggregateKey.device("a").partition(of: fixture.partitions)
         // Another session has the lease, so this runtime has only commands, and no sweeper.
-        try await bench.cluster.sql(
+        try await fixture.cluster.sql(
             """
             UPDATE bus.cursors SET owner = gen_random_uuid(), epoch = 1, lease_expires = now() + interval '1 hour';
             CREATE TABLE bus.former PARTITION OF bus.events FOR VALUES FROM ('2001-01-01') TO ('2001-01-02');
-            """, database: bench.database)
-        let other = try await Connection.open(try ConnectionOptions(url: bench.url), logger: bench.logger)
-        _ = try await other.run([
-            Call(Statement("BEGIN")), Call(Statement("LOCK TABLE bus.former IN ACCESS EXCLUSIVE MODE")),
+            """, database: fixture.database)
+        let other = try await Connection.open(try ConnectionOptions(url: fixture.url), logger: fixture.logger)
+        _ = try await other.execute([
+            Query(Statement("BEGIN")), Query(Statement("LOCK TABLE bus.former IN ACCESS EXCLUSIVE MODE")),
         ])
-        try await bench.running(ForgetfulCounter.self, ()) { later in
+        try await fixture.running(ForgetfulCounter.self, ()) { later in
             async let answer = later.submit(Submission(adding: 1, to: "a"))
             let waiting = Statement(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bus.former'::regclass")
-            try await eventuallyTrue { try await bench.pool.run(Call(waiting))[0].int(0) > 0 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(waiting))[0].int(0) > 0 }
             // The history can't be read, and no session holds the cursor's row.
             let free = Statement(
                 "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = 'counter' FOR UPDATE NOWAIT")
-            #expect(try await bench.pool.run(Call(free, [.int4(Int32(partition))])).count == 1)
-            _ = try await other.run(Call(Statement("COMMIT")))
+            #expect(try await fixture.pool.execute(Query(free, [.int4(Int32(partition))])).count == 1)
+            _ = try await other.execute(Query(Statement("COMMIT")))
             #expect(String(decoding: try await answer.body, as: UTF8.self) == "1201")
         }
         await other.close()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 
     @Test func `a state without a complete log keeps the values of its former version`() async throws {
-        let bench = try await RuntimeBench()
-        try await bench.storeOldStates(of: ["a"])
-        try await bench.cluster.sql("DELETE FROM bus.events", database: bench.database)
-        try await bench.running(ForgetfulCounter.self, ()) { later in
+        let fixture = try await RuntimeFixture()
+        try await fixture.storeOldStates(of: ["a"])
+        try await fixture.cluster.sql("DELETE FROM bus.events", database: fixture.database)
+        try await fixture.running(ForgetfulCounter.self, ()) { later in
             #expect(try await later.state(.device("a"))?.aggregate.state.counter.total == 3)
-            let ping = try await bench.append(to: "a")
-            try await bench.waitForLog { log in log.contains { $0.causation == ping } }
+            let ping = try await fixture.append(to: "a")
+            try await fixture.waitForLog { log in log.contains { $0.causation == ping } }
             let answer = try await later.submit(Submission(adding: 1, to: "a"))
             #expect(String(decoding: answer.body, as: UTF8.self) == "4")
             #expect(try await later.state(.device("a"))?.aggregate.state.counter.pings == 1)
         }
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }
 
@@ -107,7 +108,7 @@ extension Submission where M == ForgetfulCounter {
     }
 }
 
-extension RuntimeBench {
+extension RuntimeFixture {
     /// The ring time of the counters of ``storeOldStates(of:events:)``: not soon.
     fileprivate static let ringing = 4_000_000_000_000
 
@@ -142,14 +143,14 @@ extension RuntimeBench {
                 INSERT INTO counter.states (partition, key, state, machine_version, version, event_count, decided_at)
                 SELECT $1, $2, $3, 1, head, $4, 1750000000000 FROM bus.partitions WHERE partition = $1
                 """)
-            _ = try await pool.run([
-                Call(
+            _ = try await pool.execute([
+                Query(
                     append,
                     [
                         place, .int(sealed.count), .text(key.description), .uuids(sealed.map(\.id)),
                         .texts(sealed.map(\.type)), .jsons(sealed.map(\.data)),
                     ]),
-                Call(
+                Query(
                     store, [place, .text(key.description), .bytes(aggregate.state.binary), .int(aggregate.eventCount)]),
             ])
         }
@@ -161,6 +162,6 @@ extension RuntimeBench {
     }
 
     fileprivate func versionsReached() async throws -> [Int] {
-        try await pool.run(Call(Statement("SELECT reached::int8 FROM bus.state_versions"))).map { try $0.int(0) }
+        try await pool.execute(Query(Statement("SELECT reached::int8 FROM bus.state_versions"))).map { try $0.int(0) }
     }
 }

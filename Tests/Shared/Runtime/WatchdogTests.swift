@@ -13,16 +13,16 @@ import Testing
     private let progress = (0..<2).map { PartitionProgress(partition: $0) }
 
     private func watchdog(
-        decision: Duration = .milliseconds(300), call: Duration = .milliseconds(300), _ calls: [CallDeadline] = []
+        decision: Duration = .milliseconds(300), call: Duration = .milliseconds(300), _ queries: [PipelineDeadline] = []
     ) -> Watchdog {
         Watchdog(
-            StallLimits(decision: decision, overdueCall: call), progress: progress, calls: { calls },
+            StallLimits(decision: decision, overdueCall: call), progress: progress, queries: { queries },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
     @Test func `a decision that too many looks find in progress is a stall`() {
         let watchdog = watchdog()
-        var looks = Watchdog.Looks()
+        var looks = Watchdog.Lookup()
         progress[1].deciding {
             // Three pauses of 100 ms lie between four looks.
             for _ in 1...4 { #expect(watchdog.look(&looks) == nil) }
@@ -33,16 +33,16 @@ import Testing
 
     @Test func `each decision has its own time limit`() {
         let watchdog = watchdog()
-        var looks = Watchdog.Looks()
+        var looks = Watchdog.Lookup()
         for _ in 0..<10 {
             progress[0].deciding { for _ in 1...4 { #expect(watchdog.look(&looks) == nil) } }
         }
     }
 
     @Test func `a call that does not return after its deadline is a stall`() async throws {
-        let deadline = CallDeadline()
-        let watchdog = watchdog(call: .milliseconds(300), [CallDeadline(), deadline])
-        var looks = Watchdog.Looks()
+        let deadline = PipelineDeadline()
+        let watchdog = watchdog(call: .milliseconds(300), [PipelineDeadline(), deadline])
+        var looks = Watchdog.Lookup()
         deadline.begin(.seconds(60))
         for _ in 0..<10 { #expect(watchdog.look(&looks) == nil) }
         deadline.begin(.zero)
@@ -56,7 +56,7 @@ import Testing
     @Test func `the watchdog runs on its own thread`() async throws {
         let left = Signal<Void>()
         let watchdog = Watchdog(
-            StallLimits(decision: .milliseconds(100)), progress: progress, calls: { [] },
+            StallLimits(decision: .milliseconds(100)), progress: progress, queries: { [] },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, leave: { left.fire() })
         watchdog.start()
         let isOver = DispatchSemaphore(value: 0)
@@ -67,24 +67,24 @@ import Testing
     }
 
     @Test func `an input whose decision does not end is set aside as one that ends the process`() async throws {
-        let bench = try await RuntimeBench()
-        let before = try await bench.append(to: "d1")
-        let bad = try await bench.append(ping: #"{"loop":true}"#, to: "d3")
-        let after = try await bench.append(to: "d5")
+        let fixture = try await RuntimeFixture()
+        let before = try await fixture.append(to: "d1")
+        let bad = try await fixture.append(ping: #"{"loop":true}"#, to: "d3")
+        let after = try await fixture.append(to: "d5")
         var deaths = 0
-        while try await bench.letters() == 0 {
-            let replica = try await Counterd(bench, "serve", "impatient")
+        while try await fixture.letters() == 0 {
+            let replica = try await Counterd(fixture, "serve", "impatient")
             let status = try await withThrowingTaskGroup(of: Optional<TestSupport.ExitStatus>.self) { group in
                 group.addTask { Optional(try await replica.process.exit(within: 60)) }
                 group.addTask {
-                    try await eventuallyTrue { try await bench.letters() > 0 }
+                    try await eventuallyTrue { try await fixture.letters() > 0 }
                     return nil
                 }
                 defer { group.cancelAll() }
                 return try await group.next() ?? nil
             }
             guard let status else {
-                try await bench.counted([before, after])
+                try await fixture.counted([before, after])
                 try await replica.stop()
                 break
             }
@@ -92,17 +92,17 @@ import Testing
             #expect(replica.process.errors.lines.contains { $0.contains("decision exceeded its time limit") })
             deaths += 1
             try #require(deaths < 12)
-            try await bench.expireLeases()
+            try await fixture.expireLeases()
         }
         // Like a trap: two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
-        let mended = try await Counterd(bench, "serve", "mended")
-        try await bench.running(Brittle.self, Faults(isBroken: false)) { runtime in
+        let mended = try await Counterd(fixture, "serve", "mended")
+        try await fixture.running(Brittle.self, Faults(isBroken: false)) { runtime in
             let replayed = try await runtime.replay(.device("d3"))
             #expect(replayed == 1)
         }
-        try await bench.counted([bad])
+        try await fixture.counted([bad])
         try await mended.stop()
-        await bench.pool.close()
+        await fixture.pool.close()
     }
 }

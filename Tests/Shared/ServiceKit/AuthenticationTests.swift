@@ -45,9 +45,9 @@ import Timeline
     }
 
     @Test func `tampered, unsigned, expired, foreign and revoked tokens are refused`() async throws {
-        let void = VoidTokens()
-        void.note("d1", before: 8)
-        try await TestService.run(void: void) { service in
+        let revoked = RevokedTokens()
+        revoked.note("d1", before: 8)
+        try await TestService.run(revoked: revoked) { service in
             let good = try await service.tokens.issue(device: "d2", fleet: "f1", id: "t", lifetime: .hours(1))
             let other = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
             let parts = (good.split(separator: "."), other.split(separator: "."))

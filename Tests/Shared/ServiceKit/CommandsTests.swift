@@ -27,7 +27,7 @@ struct Amount: Record {
     var amount = 0
 
     enum Constraints {
-        static let amount: Rule<Int> = .range(0...1000)
+        static let amount: Constraint<Int> = .range(0...1000)
     }
 }
 
@@ -94,7 +94,7 @@ struct Amount: Record {
                 #expect(try await service.send("POST", path + query, body, ["Idempotency-Key": key]).status == 200)
             }
             let statement = Statement("SELECT encode(fingerprint, 'hex') FROM bus.idempotency ORDER BY key")
-            let fingerprints = try await service.pool.run(Call(statement)).map { try $0.text(0) }
+            let fingerprints = try await service.pool.execute(Query(statement)).map { try $0.text(0) }
             // SHA-256 of `POST /v1/devices/d1/add {"amount":5}`. Clients repeat requests after a deploy, so it must
             // never change.
             let first = "5541dbb1c73a686d6db80e7fbbcdf71c7d98ffd662dc8abc0729a7d07f480c7b"
@@ -130,12 +130,12 @@ struct Amount: Record {
             try await service.pool.withConnection { connection in
                 let lock = "SELECT FROM bus.cursors WHERE partition = $1 FOR UPDATE"
                 let append = "UPDATE bus.partitions SET head = head + 1 WHERE partition = $1"
-                _ = try await connection.run(Call(Statement("BEGIN")))
-                _ = try await connection.run(Call(Statement(lock), [place]))
-                _ = try await service.pool.run(Call(Statement(append), [place]))
+                _ = try await connection.execute(Query(Statement("BEGIN")))
+                _ = try await connection.execute(Query(Statement(lock), [place]))
+                _ = try await service.pool.execute(Query(Statement(append), [place]))
                 let answer = try await service.get("d1", headers: ["Dormouse-Position": ahead])
                 #expect(answer.code == "behind" && answer.headers["retry-after"] == "1")
-                _ = try await connection.run(Call(Statement("ROLLBACK")))
+                _ = try await connection.execute(Query(Statement("ROLLBACK")))
             }
             #expect(try await service.get("d1", headers: ["Dormouse-Position": "x"]).code == "invalid_header")
         }

@@ -57,7 +57,7 @@ import Testing
             // `run` calls its body when the replica is ready.
             try await second.run { () async throws in
                 let owners = Statement("SELECT DISTINCT owner FROM bus.cursors WHERE owner IS NOT NULL")
-                #expect(try await service.pool.run(Call(owners)).count == 1)
+                #expect(try await service.pool.execute(Query(owners)).count == 1)
                 #expect(try await service.send("GET", "/readyz").status == 200)
             }
         }
@@ -70,14 +70,14 @@ extension CounterService {
     fileprivate func park(_ device: String, at offset: Int) async throws {
         let key = AggregateKey.device(device)
         let place = Parameter.int4(Int32(key.partition(of: 4)))
-        _ = try await pool.run([
-            Call(
+        _ = try await pool.execute([
+            Query(
                 Statement(
                     """
                     INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, reason)
                     VALUES ($1, 'counter', $2, $3, 'test')
                     """), [place, .text(key.description), .int(offset)]),
-            Call(
+            Query(
                 Statement("UPDATE bus.cursors SET parked = parked + 1 WHERE partition = $1 AND consumer = 'counter'"),
                 [place]),
         ])

@@ -78,8 +78,8 @@ import Testing
                 """)
             let key = AggregateKey.device(device)
             let place = Parameter.int4(Int32(key.partition(of: service.configuration.partitions)))
-            _ = try await service.pool.run(
-                Call(statement, [place, .text(key.description), .json(Array(data.utf8))], rowsExpected: 1))
+            _ = try await service.pool.execute(
+                Query(statement, [place, .text(key.description), .json(Array(data.utf8))], rowsExpected: 1))
         }
         try await eventually(within: 90, describe: "both events are dead letters") {
             try await letters(service).count == 2

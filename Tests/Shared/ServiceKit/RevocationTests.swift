@@ -56,7 +56,7 @@ import Timeline
             #expect(try await service.get("gone", as: gone).status == 401)
             #expect(try await service.add(1, to: "d1", as: service.device("d1", position: place)).status == 200)
         }
-        _ = try await service.pool.run(Call(Statement("DELETE FROM bus.events")))
+        _ = try await service.pool.execute(Query(Statement("DELETE FROM bus.events")))
         try await again.run { () async throws in
             #expect(try await again.get("d1", as: old).status == 401)
             #expect(try await again.get("gone", as: gone).status == 401)
@@ -79,12 +79,12 @@ import Timeline
         let kept = try await log.kept()
         #expect(kept.devices == ["d1": places[2]] && kept.positions[partition] == places[2])
         // The head is further away than one step.
-        _ = try await service.pool.run(
-            Call(
+        _ = try await service.pool.execute(
+            Query(
                 Statement("UPDATE bus.partitions SET head = head + 50000 WHERE partition = $1"),
                 [.int4(Int32(partition))]))
         let step = try await log.read(after: kept.positions)
-        #expect(!step.isAtHead && step.found.positions[partition] == places[2] + LogReader.reach)
+        #expect(!step.isAtHead && step.found.positions[partition] == places[2] + LogReader.scanLimit)
         await service.pool.close()
     }
 
@@ -92,20 +92,21 @@ import Timeline
         let service = try await CounterService.prepare()
         let log = RevocationLog(pool: service.pool)
         try await log.keep(Revocations(devices: ["old": 7, "new": 9]), partitions: 4)
-        _ = try await service.pool.run(
-            Call(
+        _ = try await service.pool.execute(
+            Query(
                 Statement(
                     "UPDATE bus.revocations SET revoked_at = now() - interval '367 days' WHERE key = 'device:old'")))
         let kept = try await log.kept()
-        let tokens = VoidTokens()
+        let tokens = RevokedTokens()
         for (device, place) in kept.devices { tokens.note(device, before: place, at: try #require(kept.times[device])) }
         #expect(tokens.count == 2)
         let follower = RevocationFollower(
             tokens, pool: service.pool, partitions: 4,
-            news: HintReceiver(
+            updates: WakeUpReceiver(
                 try ConnectionOptions(url: service.configuration.databaseURL),
-                sender: HintSender(pool: service.pool, sender: UUID(), logger: service.logger), logger: service.logger),
-            isKeeper: true, logger: service.logger)
+                sender: WakeUpSender(pool: service.pool, sender: UUID(), logger: service.logger), logger: service.logger
+            ),
+            storesRevocations: true, logger: service.logger)
         try await follower.forgetOld()
         #expect(tokens.count == 1)
         #expect(try await log.kept().devices == ["new": 9])
@@ -124,7 +125,7 @@ import Timeline
         let write = "INSERT INTO bus.revocations (partition, key, log_offset) VALUES (0, 'device:d', 1)"
         for (role, mayWrite) in [("lifecycle", true), ("push", false)] {
             try await connection.script("SET ROLE dormouse_\(role)")
-            _ = try await connection.run(Call(Statement("SELECT count(*) FROM bus.revocations")))
+            _ = try await connection.execute(Query(Statement("SELECT count(*) FROM bus.revocations")))
             if mayWrite {
                 try await connection.script(write)
             } else {
@@ -170,9 +171,9 @@ extension CounterService {
             .int4(partition), .uuid(UUID()), .text(type(of: data).type), .text(key.description),
             .text(String(decoding: data.jsonBytes, as: UTF8.self)),
         ]
-        let rows = try await pool.run([
-            Call(insert, values, rowsExpected: 1),
-            Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(UUID().uuidString):\(partition)")]),
+        let rows = try await pool.execute([
+            Query(insert, values, rowsExpected: 1),
+            Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(UUID().uuidString):\(partition)")]),
         ])
         return try rows[0][0].int(0)
     }

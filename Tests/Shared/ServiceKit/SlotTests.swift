@@ -133,7 +133,7 @@ extension RequestSlots {
                 SELECT \(partition), head, current_date, id, 'other', 'other.thing.pinged', 9, 'device:d1', 0, id, '{}'
                 FROM place, gen_random_uuid() AS id
                 """)
-            _ = try await service.pool.run(Call(append))
+            _ = try await service.pool.execute(Query(append))
             let codes = try await withParallelClient { client in
                 try await withThrowingTaskGroup(of: String?.self) { group in
                     // A device has 32 slots for work, and 16 for waits.
@@ -185,8 +185,8 @@ extension RequestSlots {
             let lock = Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")
             let holder = try await Connection.open(
                 try ConnectionOptions(url: service.configuration.databaseURL), logger: service.logger)
-            _ = try await holder.run([Call(Statement("BEGIN")), Call(lock)])
-            let ahead = try await service.pool.run(Call(append))[0].int(0)
+            _ = try await holder.execute([Query(Statement("BEGIN")), Query(lock)])
+            let ahead = try await service.pool.execute(Query(append))[0].int(0)
             let codes = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<20 {
                     group.addTask {

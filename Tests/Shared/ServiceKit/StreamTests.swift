@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct StreamTests {
     private static func addStream(_ table: inout RouteTable, heartbeat: Duration = .seconds(15)) {
         table.add(.get, "/v1/stream", "Counts up to three", access: .open) { request, context in
-            let start = try request.resumePoint()?.offsets[2] ?? 0
+            let start = try request.encodedPosition()?.offsets[2] ?? 0
             let events = AsyncStream<ServerSentEvent> { source in
                 for offset in start + 1..<4 {
                     source.yield(ServerSentEvent(id: "2:\(offset)", event: "count", data: "a\n\(offset)"))
@@ -32,7 +32,7 @@ import Testing
 
     @Test(arguments: ["2", "2:x", "2:1,2:2", "-1:1", ""])
     func `an invalid Last-Event-ID is refused`(_ id: String) async throws {
-        #expect(ResumePoint(id) == nil)
+        #expect(EncodedPosition(id) == nil)
         try await TestService.run(routes: { Self.addStream(&$0) }) { service in
             let answer = try await service.send("GET", "/v1/stream", nil, ["Last-Event-ID": id])
             #expect(answer.status == 400)
@@ -47,9 +47,9 @@ import Testing
     }
 
     @Test func `a resume point is the same after writing and reading`() {
-        let point = ResumePoint([3: 9, 0: 1, 12: 0])
+        let point = EncodedPosition([3: 9, 0: 1, 12: 0])
         #expect(point.description == "0:1,3:9,12:0")
-        #expect(ResumePoint(point.description) == point)
+        #expect(EncodedPosition(point.description) == point)
     }
 
     @Test func `an idle stream sends heartbeats and ends when the service shuts down`() async throws {

@@ -18,8 +18,8 @@ struct Nap: Record {
     var minutes = 0
 
     enum Constraints {
-        static let name: Rule<String> = .identifier
-        static let minutes: Rule<Int> = .range(1...60)
+        static let name: Constraint<String> = .identifier
+        static let minutes: Constraint<Int> = .range(1...60)
     }
 }
 
@@ -59,7 +59,7 @@ struct TestService: Sendable {
     /// Runs the service while the body runs.
     static func run(
         slots: RequestSlots = RequestSlots(), insecure: Bool = false, checks: [HealthCheck] = [],
-        void: VoidTokens = VoidTokens(),
+        revoked: RevokedTokens = RevokedTokens(),
         rates: RequestRates = RequestRates(), failures: Int = 0,
         refresh: @escaping @Sendable () async -> Bool = { false }, settings: [String] = [],
         certificate: PEMCertificate? = nil,
@@ -88,7 +88,8 @@ struct TestService: Sendable {
         let responder = table.responder(
             authenticator: Authenticator(
                 operators: try OperatorKeys(file: "# keys\n\(keys.joined(separator: "\n"))\n"), tokens: verifier,
-                void: void, insecure: insecure, failures: FailedCredentials(perSecond: failures, metrics: metrics),
+                revoked: revoked, insecure: insecure,
+                failures: FailedCredentials(perSecond: failures, metrics: metrics),
                 refresh: refresh), metrics: metrics, rates: rates, slots: slots)
         let host = ServiceHost(
             name: "naps", configuration: try configuration(["--port", "0"] + settings), responder: responder,

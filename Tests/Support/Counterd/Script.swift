@@ -45,8 +45,8 @@ struct Script: Sendable {
 
     private func set(_ now: Int) async throws {
         let statement = Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1")
-        _ = try await pool.run(Call(statement, [.int(now)]))
-        try await hint()
+        _ = try await pool.execute(Query(statement, [.int(now)]))
+        try await wakeUp()
     }
 
     private func ping(_ key: AggregateKey, _ id: UUID, at now: Int) async throws {
@@ -57,13 +57,13 @@ struct Script: Sendable {
             SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', 1, $3, $4, $2, '{}' FROM place
             """)
         let partition = Int32(key.partition(of: partitions))
-        _ = try await pool.run(Call(statement, [.int4(partition), .uuid(id), .text(key.description), .int(now)]))
-        try await hint()
+        _ = try await pool.execute(Query(statement, [.int4(partition), .uuid(id), .text(key.description), .int(now)]))
+        try await wakeUp()
     }
 
-    private func hint() async throws {
+    private func wakeUp() async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
-        _ = try await pool.run(Call(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]))
+        _ = try await pool.execute(Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("other:" + all)]))
     }
 
     /// Waits until the consumer is at every head and no deadline is due.
@@ -74,7 +74,7 @@ struct Script: Sendable {
                     WHERE c.consumer = 'counter' AND c.log_offset < p.head)
                 + (SELECT count(*) FROM counter.states WHERE next_deadline <= $1)
             """)
-        while try await pool.run(Call(statement, [.int(now)]))[0].int(0) > 0 {
+        while try await pool.execute(Query(statement, [.int(now)]))[0].int(0) > 0 {
             try Task.checkCancellation()
             await Task.yield()
         }

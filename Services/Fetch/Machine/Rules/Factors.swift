@@ -3,7 +3,7 @@ import OrderedCollections
 public import Timeline
 
 /// The verdict of a factor on a refresh.
-public enum Verdict: Sendable, Equatable {
+public enum FactorResult: Sendable, Equatable {
     /// The factor blocks the refresh for a reason. `until` is nil if only a change ends the block.
     case mustWait(String, until: Instant? = nil)
     /// A score from 0 to 1000, which counts by its weight.
@@ -15,7 +15,7 @@ public enum Verdict: Sendable, Equatable {
 }
 
 /// An evaluation of the factors for one app: its state, that of its device, and the policy.
-public struct Judgement: Sendable {
+public struct Evaluation: Sendable {
     let device: FetchMachine
     let app: ScheduledApp
     let policy: FetchPolicy
@@ -32,7 +32,7 @@ public struct Judgement: Sendable {
     }
 
     /// Returns the verdict of a factor on a refresh at a time, if nothing changes until then.
-    public func verdict(_ factor: FetchFactor, at moment: Instant) -> Verdict {
+    public func result(_ factor: FetchFactor, at moment: Instant) -> FactorResult {
         switch factor {
         case .battery: battery
         case .lowPowerMode: device.conditions.lowPowerMode == true ? .mustWait("Low Power Mode is on") : .score(1000)
@@ -51,7 +51,7 @@ public struct Judgement: Sendable {
 
     /// The factors that block a refresh until they change, in the order of all factors.
     var blockers: [FetchFactor] {
-        Self.lasting.filter { verdict($0, at: .epoch).isMustWait }
+        Self.lasting.filter { result($0, at: .epoch).isMustWait }
     }
 
     /// The factors that do not depend on time.
@@ -94,22 +94,22 @@ public struct Judgement: Sendable {
     }
 
     /// Returns the rest of the budget of the app or the device, whichever is smaller.
-    private func budgets(at moment: Instant) -> Verdict {
+    private func budgets(at moment: Instant) -> FactorResult {
         let fundedAt = fundedAt
         guard fundedAt <= moment else {
-            let isApp = policy.appBudget.allows(app.spending) == fundedAt
+            let isApp = policy.appBudget.allows(app.budgetUsage) == fundedAt
             return .mustWait(
                 "the \(isApp ? "app" : "device") has spent its budget for this part of the day",
                 until: fundedAt)
         }
-        func left(_ spending: Spending, _ budget: Budget) -> Int {
-            let spent = spending.asOf(moment)
+        func left(_ budgetUsage: BudgetUsage, _ budget: Budget) -> Int {
+            let spent = budgetUsage.asOf(moment)
             func share(_ spent: Int, _ limit: Int) -> Int {
                 limit > 0 ? 1000 - Int(min(1, Double(spent) / Double(limit)) * 1000) : 0
             }
             return min(share(spent.millijoules, budget.millijoules), share(spent.bytes, budget.bytes))
         }
-        return .score(min(left(app.spending, policy.appBudget), left(device.spending, policy.deviceBudget)))
+        return .score(min(left(app.budgetUsage, policy.appBudget), left(device.budgetUsage, policy.deviceBudget)))
     }
 
     /// The score of the distance between the reserved time and the best time.
@@ -120,14 +120,14 @@ public struct Judgement: Sendable {
         return 999 - Int(min(apart, policy.reach).milliseconds * 999 / policy.reach.milliseconds)
     }
 
-    private var battery: Verdict {
+    private var battery: FactorResult {
         guard let battery = device.conditions.battery, !battery.charging, battery.level < policy.batteryLimit else {
             return .score(1000)
         }
         return .mustWait("the battery is low and not charging")
     }
 
-    private var backgroundRefresh: Verdict {
+    private var backgroundRefresh: FactorResult {
         if device.isBackgroundRefreshRestricted {
             return .mustWait("Background App Refresh is restricted on the device")
         }
@@ -135,7 +135,7 @@ public struct Judgement: Sendable {
         return app.backgroundRefresh == .off ? .mustWait("Background App Refresh is off for the app") : .score(1000)
     }
 
-    private func rateLimit(at moment: Instant) -> Verdict {
+    private func rateLimit(at moment: Instant) -> FactorResult {
         if let running = app.running { return .mustWait("refresh \(running.fetch) is in progress") }
         guard let earliest else { return .mustWait("no interval is set") }
         if moment < earliest {
@@ -161,7 +161,7 @@ public struct Judgement: Sendable {
         return app.refusedAt.map { max(passed, $0 + policy.floor) } ?? passed
     }
 
-    private var network: Verdict {
+    private var network: FactorResult {
         let network = device.conditions.network ?? .init()
         switch network.kind {
         case .none: return .mustWait("the device has no network")
@@ -173,7 +173,7 @@ public struct Judgement: Sendable {
     }
 
     /// The score is low while the user is busy, high on a charger, and halved by a serious thermal state.
-    private var deviceActivity: Verdict {
+    private var deviceActivity: FactorResult {
         guard device.isPoweredOn else { return .mustWait("the device is switched off") }
         guard !app.inForeground else { return .mustWait("the app is in the foreground") }
         let calm =

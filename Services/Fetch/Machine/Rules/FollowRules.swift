@@ -16,7 +16,7 @@ extension FetchMachine {
 }
 
 extension Decision<FetchMachine> {
-    mutating func follow(_ event: Event) throws(FetchRefusal) {
+    mutating func handle(_ event: Event) throws(FetchRefusal) {
         let told: LifecycleEvent
         do { told = try LifecycleEvent(type: event.type, version: event.version, data: event.data) } catch {
             throw .unreadableEvent(error)

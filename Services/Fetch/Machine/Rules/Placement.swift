@@ -17,13 +17,13 @@ extension Decision<FetchMachine> {
             others.first { !policy.areCompatible(moment, $0.at) }?.at
         }
         var end = target
-        while let moment = moments.last(from: max(earliest, aim - policy.reach), upTo: end) {
+        while let moment = slots.last(from: max(earliest, aim - policy.reach), upTo: end) {
             guard let other = conflict(moment) else { return moment }
             end = policy.before(other, moment)
         }
         var start = target
         while true {
-            let moment = moments.first(from: start)
+            let moment = slots.first(from: start)
             guard moment < Instant.documented.upperBound else { return Instant.documented.upperBound }
             guard let other = conflict(moment) else { return moment }
             start = policy.after(other, moment)
@@ -79,11 +79,11 @@ extension FetchMachine {
         return wakes
     }
 
-    public static let holdsMoments = true
+    public static let reservesSlots = true
 
     public static func ceiling(_ policy: FetchPolicy) -> Int? { policy.ceiling }
 
-    public var heldMoments: [HeldMoment] {
-        wakes().filter { $0.aim != nil }.map { HeldMoment(at: $0.at, ceiling: $0.ceiling) }
+    public var reservedSlots: [ReservedSlot] {
+        wakes().filter { $0.aim != nil }.map { ReservedSlot(at: $0.at, ceiling: $0.ceiling) }
     }
 }

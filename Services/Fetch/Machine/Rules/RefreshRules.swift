@@ -44,7 +44,7 @@ extension Decision<FetchMachine> {
     mutating func schedule(_ names: [String]) {
         for name in names {
             guard let app = state.apps[name], app.running == nil else { continue }
-            let plan = judgement(app).plan(key, now: now)
+            let plan = evaluation(app).plan(key, now: now)
             guard !isKept(app.wait, plan) else { continue }
             var event = FetchEvent.RefreshScheduled()
             event.app = name
@@ -59,7 +59,7 @@ extension Decision<FetchMachine> {
                     let at = held ?? place(aim, from: start, of: name)
                     event.at = at
                     event.aim = at == aim ? nil : aim
-                    event.ceiling = held == nil ? moments.ceiling : app.wait?.ceiling
+                    event.ceiling = held == nil ? slots.ceiling : app.wait?.ceiling
                 }
             }
             emit(.refreshScheduled(event))
@@ -72,8 +72,8 @@ extension Decision<FetchMachine> {
             && wait.fundedAt == plan.fundedAt
     }
 
-    func judgement(_ app: ScheduledApp) -> Judgement {
-        Judgement(device: state, app: app, policy: policy)
+    func evaluation(_ app: ScheduledApp) -> Evaluation {
+        Evaluation(device: state, app: app, policy: policy)
     }
 
     private mutating func due(_ app: String, simulated: Bool) {

@@ -50,31 +50,34 @@ struct Plan: Equatable {
     var start: Instant { max(earliest, fundedAt ?? earliest) }
 }
 
-extension Judgement {
+extension Evaluation {
     /// Returns the best time for the next refresh as of `now`; nil if none is wanted or one is in progress.
     ///
     /// The value of a slot depends on its time and not on `now`. So the choice is stable under unchanged conditions, which
     /// makes forecasts come true.
     func plan(_ key: AggregateKey, now: Instant) -> Plan? {
-        guard app.fetches(on: device.profile), app.running == nil, let earliest, let pace = policy.pace(app) else {
+        guard app.fetches(on: device.profile), app.running == nil, let earliest,
+            let effectiveInterval = policy.effectiveInterval(app)
+        else {
             return nil
         }
         let fundedAt = fundedAt
         var plan = Plan(earliest: earliest, fundedAt: fundedAt > earliest ? fundedAt : nil, blockers: blockers)
         guard plan.blockers.isEmpty else { return plan }
         let from = max(plan.start, app.wait.since(now))
-        plan.aim = best(SlotGrid(key: key, policy: policy), from: from, earliest: plan.start, pace: pace)
+        plan.aim = best(
+            SlotGrid(key: key, policy: policy), from: from, earliest: plan.start, effectiveInterval: effectiveInterval)
         return plan
     }
 
     /// The time at which the budgets of app and device cover their spending.
     var fundedAt: Instant {
-        max(policy.appBudget.allows(app.spending), policy.deviceBudget.allows(device.spending))
+        max(policy.appBudget.allows(app.budgetUsage), policy.deviceBudget.allows(device.budgetUsage))
     }
 
     /// Returns the best slot in the horizon that reaches its threshold, the earliest of equals. Past it, the next slot.
-    func best(_ grid: SlotGrid, from: Instant, earliest: Instant, pace: Interval) -> Instant {
-        let patience = policy.patience(pace)
+    func best(_ grid: SlotGrid, from: Instant, earliest: Instant, effectiveInterval: Interval) -> Instant {
+        let patience = policy.patience(effectiveInterval)
         let steady = steady
         let most = steady.score(1000, policy.usageWeight)
         let hours = hours(from: from, to: max(from, earliest) + policy.horizon)
@@ -85,9 +88,9 @@ extension Judgement {
         while case let moment = grid.moment(index), moment <= earliest + policy.horizon {
             let age = moment - earliest
             // From here on, the cost of waiting exceeds the gain of any slot.
-            if let best, most - policy.cost(of: age, pace) <= best.value { break }
+            if let best, most - policy.cost(of: age, effectiveInterval) <= best.value { break }
             let score = steady.score(usage(at: moment, hours), policy.usageWeight)
-            let value = score - policy.cost(of: age, pace)
+            let value = score - policy.cost(of: age, effectiveInterval)
             if score >= policy.threshold(at: age, patience), best.map({ value > $0.value }) ?? true {
                 best = (moment, value)
             }
@@ -115,7 +118,7 @@ extension FetchPolicy {
     }
 
     /// Returns the score that a slot loses by waiting.
-    func cost(of age: Interval, _ pace: Interval) -> Int {
-        pace > .zero ? Int(age.milliseconds) * delayCost / Int(pace.milliseconds) : 0
+    func cost(of age: Interval, _ effectiveInterval: Interval) -> Int {
+        effectiveInterval > .zero ? Int(age.milliseconds) * delayCost / Int(effectiveInterval.milliseconds) : 0
     }
 }

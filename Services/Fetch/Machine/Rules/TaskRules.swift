@@ -39,7 +39,7 @@ extension Decision<FetchMachine> {
     mutating func simulateTaskLaunch(_ app: String, _ identifier: String) throws(FetchRefusal) {
         let record = try schedulable(app)
         guard let task = record.tasks[identifier] else { throw .taskNotPending(identifier) }
-        if let reason = judgement(record).obstacle(to: task.request) { throw .immediateRunIneligible(reason) }
+        if let reason = evaluation(record).obstacle(to: task.request) { throw .immediateRunIneligible(reason) }
         due(app, task, simulated: true)
     }
 
@@ -73,9 +73,9 @@ extension Decision<FetchMachine> {
         for name in names {
             guard state.apps[name]?.tasks.isEmpty == false else { continue }
             guard let app = state.apps[name], app.runningTask == nil else { continue }
-            let judgement = judgement(app)
+            let evaluation = evaluation(app)
             for (identifier, task) in app.tasks {
-                let plan = judgement.plan(for: task, key, now: now)
+                let plan = evaluation.plan(for: task, key, now: now)
                 if let wait = task.wait, wait.best == plan.aim, wait.blockers == plan.blockers,
                     plan.aim == nil || wait.earliest == plan.earliest
                 {
@@ -90,7 +90,7 @@ extension Decision<FetchMachine> {
                     let held = task.wait?.best == aim ? task.wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
                     let at = held ?? place(aim, from: start, of: name, task: identifier)
                     event.at = at
-                    event.ceiling = held == nil ? moments.ceiling : task.wait?.ceiling
+                    event.ceiling = held == nil ? slots.ceiling : task.wait?.ceiling
                     event.aim = at == aim ? nil : aim
                     event.earliest = plan.earliest
                 }
@@ -107,8 +107,8 @@ extension Decision<FetchMachine> {
             guard let running = app.runningTask, running.submission.kind == .processing, running.stopped == nil,
                 let former = before.apps[name], former.runningTask?.request == running.request
             else { continue }
-            let stood = Judgement(device: before, app: former, policy: policy).blockers(of: running.submission)
-            let stand = judgement(app).blockers(of: running.submission)
+            let stood = Evaluation(device: before, app: former, policy: policy).blockers(of: running.submission)
+            let stand = evaluation(app).blockers(of: running.submission)
             guard stand.contains(where: { !stood.contains($0) }) else { continue }
             stop(name, running, state.isInUse && !before.isInUse ? .userReturned : .conditionEnded)
         }

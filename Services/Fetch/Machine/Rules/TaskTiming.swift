@@ -4,7 +4,7 @@ import Timeline
 
 // The time at which a task request runs. As for refreshes, the choice does not depend on the time of the decision, so it is
 // stable under unchanged conditions.
-extension Judgement {
+extension Evaluation {
     /// Returns the best time for a task request as of `now`, without other wakes.
     func plan(for task: PendingTask, _ key: AggregateKey, now: Instant) -> TaskPlan {
         let blockers = blockers(of: task.request)
@@ -16,7 +16,8 @@ extension Judgement {
         switch task.request.kind {
         case .refresh:
             let start = max(asked, fundedAt)
-            let aim = best(grid, from: max(since, start), earliest: start, pace: max(policy.floor, policy.leastPace))
+            let aim = best(
+                grid, from: max(since, start), earliest: start, effectiveInterval: max(policy.floor, policy.leastPace))
             return TaskPlan(aim: aim.clamped, earliest: start.clamped)
         case .processing:
             let start = processingEarliest(task, from: asked)
@@ -74,7 +75,7 @@ extension Judgement {
         }
     }
 
-    private func mustWait(_ factor: FetchFactor) -> Bool { verdict(factor, at: .epoch).isMustWait }
+    private func mustWait(_ factor: FetchFactor) -> Bool { result(factor, at: .epoch).isMustWait }
 
     /// Returns the reason why `lifecycle` would refuse a run now, by the rules of the platform; nil if it would not.
     func obstacle(to request: BackgroundTaskRequest) -> String? {

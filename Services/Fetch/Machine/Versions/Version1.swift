@@ -66,7 +66,7 @@ struct Version1: Record {
     }
 
     /// Enum values are stored by index. A value that was inserted later shifted the others.
-    enum Factor: String, Word {
+    enum Factor: String, WireEnum {
         case battery, lowPowerMode, usage, appSwitcher, backgroundRefresh, rateLimit, network, deviceActivity
     }
 }

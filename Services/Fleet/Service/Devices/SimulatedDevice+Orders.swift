@@ -7,7 +7,7 @@ extension SimulatedDevice {
     ///
     /// - Returns: false for repeated and older orders, and for an unknown app.
     @discardableResult
-    public mutating func obey(_ order: Order, at now: Instant) -> Bool {
+    public mutating func handle(_ order: Order, at now: Instant) -> Bool {
         guard order.device == identifier, let app = index(of: order.app), isNew(order) else { return false }
         let offset = order.position?.offset
         switch order.kind {
@@ -92,7 +92,7 @@ extension SimulatedDevice {
         case .slowHandler: answer = limit / 2...limit * 8 / 10
         case .neverCompletes: return
         case .crashes:
-            if chance.percent(25) { return schedule(.crash, of: app, in: answer, after: now) }
+            if random.percent(25) { return schedule(.crash, of: app, in: answer, after: now) }
         case .downloadsMuch:
             if canTransfer, reason != "transfer" { schedule(.download, of: app, at: now) }
         }
@@ -123,12 +123,12 @@ extension SimulatedDevice {
 
     /// Handles a notification: the system acknowledges it, and the user may open it.
     public mutating func receive(_ notification: DeliveredNotification, at now: Instant) {
-        let acknowledged = now + chance.interval(.milliseconds(20)...(.milliseconds(300)))
+        let acknowledged = now + random.interval(.milliseconds(20)...(.milliseconds(300)))
         schedule(.acknowledge(notification.identifier), at: acknowledged)
         guard !notification.isSilent, let app = index(of: notification.app),
-            chance.percent(apps[app].model.opensNotifications)
+            random.percent(apps[app].model.opensNotifications)
         else { return }
-        let wait = pace.real(chance.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
+        let wait = pace.real(random.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
         schedule(.open(notification.identifier), at: acknowledged + wait)
     }
 

@@ -60,8 +60,8 @@ extension SimulatedDevice {
     private mutating func result(of reason: String) -> JSON {
         switch reason {
         case "fetch", "push":
-            ["result": .string(chance.percent(60) ? "newData" : chance.percent(85) ? "noData" : "failed")]
-        case "task": ["success": .bool(chance.percent(90))]
+            ["result": .string(random.percent(60) ? "newData" : random.percent(85) ? "noData" : "failed")]
+        case "task": ["success": .bool(random.percent(90))]
         default: [:]
         }
     }
@@ -71,7 +71,7 @@ extension SimulatedDevice {
     private mutating func pickUp(at now: Instant) -> [Action] {
         schedulePickUp(after: now)
         let phase = person.phase(at: pace.peopleTime(at: now))
-        guard phase != .asleep, phase != .atWork || chance.percent(60) else { return [] }
+        guard phase != .asleep, phase != .atWork || random.percent(60) else { return [] }
         let app = chosenApp()
         guard onScreen != app else { return [] }
         var actions = unlock(at: now)
@@ -85,11 +85,11 @@ extension SimulatedDevice {
     mutating func look(at app: Int, at now: Instant) {
         onScreen = app
         drop(app) { $0 == .putDown || $0 == .swipe || $0 == .interrupt || $0 == .dismiss }
-        let stay = pace.real(chance.interval(apps[app].model.stay), atLeast: .milliseconds(400))
+        let stay = pace.real(random.interval(apps[app].model.stay), atLeast: .milliseconds(400))
         schedule(.putDown, of: app, at: now + stay)
-        if chance.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
+        if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {
-        case .crashes where chance.percent(10): schedule(.crash, of: app, at: now + stay / 3)
+        case .crashes where random.percent(10): schedule(.crash, of: app, at: now + stay / 3)
         case .downloadsMuch where canTransfer: schedule(.download, of: app, at: now + stay / 3)
         case .wellBehaved, .slowHandler, .neverCompletes, .leaksTasks, .crashes, .downloadsMuch: break
         }
@@ -102,13 +102,13 @@ extension SimulatedDevice {
         var actions: [Action] = []
         let name = apps[app].model.identifier
         // Clean-up that needs more than the five seconds of didEnterBackground begins a task in time.
-        if apps[app].state.isRunning, apps[app].model.behaviour == .leaksTasks || chance.percent(30) {
+        if apps[app].state.isRunning, apps[app].model.behaviour == .leaksTasks || random.percent(30) {
             actions.append(.beginTask(app: name, "save"))
         }
-        let locks = chance.percent(60)
-        if !locks || chance.percent(70) { actions.append(.transition(app: name, "home")) }
+        let locks = random.percent(60)
+        if !locks || random.percent(70) { actions.append(.transition(app: name, "home")) }
         if locks { actions += lock(at: now) }
-        if chance.percent(person.swipesAway) {
+        if random.percent(person.swipesAway) {
             schedule(.swipe, of: app, at: now + pace.real(.seconds(30), atLeast: .seconds(1)))
         }
         return actions
@@ -127,7 +127,7 @@ extension SimulatedDevice {
 
     /// Returns a random app, weighted by how often users open it.
     private mutating func chosenApp() -> Int {
-        var left = chance.number(0...(apps.map(\.model.opensADay).reduce(0, +) - 1))
+        var left = random.number(0...(apps.map(\.model.opensADay).reduce(0, +) - 1))
         for (index, app) in apps.enumerated() {
             left -= app.model.opensADay
             if left < 0 { return index }
@@ -137,12 +137,12 @@ extension SimulatedDevice {
 
     mutating func schedulePickUp(after now: Instant) {
         let opens = Int64(apps.map(\.model.opensADay).reduce(0, +))
-        let wait = chance.wait(mean: .minutes(16 * 60) / opens)
+        let wait = random.wait(mean: .minutes(16 * 60) / opens)
         schedule(.pickUp, at: now + pace.real(wait, atLeast: .milliseconds(100)))
     }
 
     mutating func scheduleKeepAlive(after now: Instant) {
-        schedule(.keepAlive, at: now + pace.real(.minutes(Int64(chance.number(10...20))), atLeast: .seconds(5)))
+        schedule(.keepAlive, at: now + pace.real(.minutes(Int64(random.number(10...20))), atLeast: .seconds(5)))
     }
 
     var canTransfer: Bool { services.contains(.transfer) && hasBackgroundServices }

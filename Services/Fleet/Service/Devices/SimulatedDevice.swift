@@ -4,7 +4,7 @@ public import Timeline
 /// A device with its user and its apps, as a value. Its actions depend only on the seed and on its inputs.
 ///
 /// The caller calls ``decide(_:)`` at ``nextDue`` and performs the actions in order. It passes on the results
-/// (``learn(_:of:at:)``), the orders (``obey(_:at:)``) and the notifications (``receive(_:at:)``). All times are real
+/// (``learn(_:of:at:)``), the orders (``handle(_:at:)``) and the notifications (``receive(_:at:)``). All times are real
 /// time; ``Pace`` converts the time of users. Code of an app acts only while the simulated state lets the app run.
 public struct SimulatedDevice: Sendable, Equatable {
     public let identifier: String
@@ -15,7 +15,7 @@ public struct SimulatedDevice: Sendable, Equatable {
     /// The available services.
     public let services: Set<ServiceName>
     public internal(set) var apps: [SimulatedApp]
-    var chance: Chance
+    var random: SeededRandom
     var works: [Work] = []
     var isLocked = true
     /// The index of the app on screen.
@@ -28,18 +28,18 @@ public struct SimulatedDevice: Sendable, Equatable {
 
     /// Creates the device with this index in a fleet.
     public init(index: Int, fleet: String, seed: UInt64, pace: Pace, services: Set<ServiceName>) {
-        var chance = Chance(seed: seed, index: index)
+        var random = SeededRandom(seed: seed, index: index)
         identifier = Self.identifier(index: index, fleet: fleet)
         self.fleet = fleet
-        person = Person(&chance)
-        profile = chance.pick(["ios18", "ios18", "ios18", "ios15", "ios15", "ios13", "ios7", "ios6"])
+        person = Person(&random)
+        profile = random.pick(["ios18", "ios18", "ios18", "ios15", "ios15", "ios13", "ios7", "ios6"])
         self.pace = pace
         self.services = services
         var models = AppModel.store
-        apps = (0..<chance.number(2...3)).map { _ in
-            SimulatedApp(models.remove(at: chance.number(0...(models.count - 1))))
+        apps = (0..<random.number(2...3)).map { _ in
+            SimulatedApp(models.remove(at: random.number(0...(models.count - 1))))
         }
-        self.chance = chance
+        self.random = random
         schedule(.report, at: pace.begin)
         schedulePickUp(after: pace.begin)
         if services.contains(.push) { scheduleKeepAlive(after: pace.begin) }
@@ -102,7 +102,7 @@ public struct SimulatedDevice: Sendable, Equatable {
 
     /// Schedules work of an app after a random delay.
     mutating func schedule(_ kind: Work.Kind, of app: Int, in delay: ClosedRange<Interval>, after now: Instant) {
-        schedule(kind, of: app, at: now + chance.interval(delay))
+        schedule(kind, of: app, at: now + random.interval(delay))
     }
 
     mutating func drop(_ app: Int, where isDropped: (Work.Kind) -> Bool) {

@@ -39,20 +39,20 @@ public struct Person: Sendable, Equatable {
     ]
 
     /// Creates a random user.
-    public init(_ chance: inout Chance) {
-        let (zone, city) = chance.pick(Self.zones)
+    public init(_ random: inout SeededRandom) {
+        let (zone, city) = random.pick(Self.zones)
         timeZone = zone
-        wakes = chance.number(330...510)
-        leaves = wakes + chance.number(30...90)
-        commute = chance.number(20...60)
-        returns = leaves + commute + chance.number(420...540)
-        sleeps = chance.number(1300...1435)
+        wakes = random.number(330...510)
+        leaves = wakes + random.number(30...90)
+        commute = random.number(20...60)
+        returns = leaves + commute + random.number(420...540)
+        sleeps = random.number(1300...1435)
         let near = -90_000...90_000
-        home = Place(latitude: city.latitude + chance.number(near), longitude: city.longitude + chance.number(near))
-        work = Place(latitude: city.latitude + chance.number(near), longitude: city.longitude + chance.number(near))
-        drain = chance.number(4...7)
-        usesLowPowerMode = chance.percent(60)
-        swipesAway = chance.pick([0, 0, 2, 5, 20])
+        home = Place(latitude: city.latitude + random.number(near), longitude: city.longitude + random.number(near))
+        work = Place(latitude: city.latitude + random.number(near), longitude: city.longitude + random.number(near))
+        drain = random.number(4...7)
+        usesLowPowerMode = random.percent(60)
+        swipesAway = random.pick([0, 0, 2, 5, 20])
     }
 
     /// Returns the activity at a user time.

@@ -3,7 +3,7 @@ public import Timeline
 /// A run of limited duration with statistics.
 public protocol Activity: Sendable {
     var options: FleetOptions { get }
-    var ledger: Ledger { get }
+    var statistics: RunStatistics { get }
     /// The real time since the start.
     var elapsed: Interval { get }
 

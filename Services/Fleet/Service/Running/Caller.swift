@@ -4,7 +4,7 @@ import Timeline
 /// Sends requests with retries, for callers that need the response before they continue.
 struct Caller: Sendable {
     let client: SuiteClient
-    let ledger: Ledger
+    let statistics: RunStatistics
     let seed: UInt64
 
     /// Sends a request until it gets a response.
@@ -17,19 +17,19 @@ struct Caller: Sendable {
         _ call: Call, key: String? = nil, after position: Position? = nil, asOperator: Bool = false,
         patience: Duration = .seconds(120), isLearning: Bool = false
     ) async throws(CancellationError) -> (document: JSON, position: Position?)? {
-        let judge = Judge(client: client, ledger: ledger)
+        let judge = Judge(client: client, statistics: statistics)
         let end = ContinuousClock.now + patience
-        var chance = Chance(seed: seed)
+        var random = SeededRandom(seed: seed)
         var attempts = 0
         while true {
             var asked: Double?
-            ledger.note { $0.requests += 1 }
+            statistics.note { $0.requests += 1 }
             switch try await client.attempt(call, idempotencyKey: key, position: position, asOperator: asOperator) {
             case .later(let reason, let after):
                 asked = after
                 guard ContinuousClock.now < end else {
-                    ledger.note { $0.errors += 1 }
-                    ledger.complain("cannot reach \(call.service.rawValue): \(reason)")
+                    statistics.note { $0.errors += 1 }
+                    statistics.complain("cannot reach \(call.service.rawValue): \(reason)")
                     return nil
                 }
             case .answered(404, _, _, _)
@@ -39,8 +39,8 @@ struct Caller: Sendable {
                 guard case .done = judge.outcome(status, document, position, of: call) else { return nil }
                 return (document, position)
             }
-            ledger.note { $0.retries += 1 }
-            let wait = Backoff.wait(attempts: attempts, asked: asked, &chance)
+            statistics.note { $0.retries += 1 }
+            let wait = Backoff.wait(attempts: attempts, asked: asked, &random)
             attempts += 1
             do { try await Task.sleep(for: .milliseconds(wait.milliseconds)) } catch { throw CancellationError() }
         }

@@ -4,9 +4,9 @@ public import Timeline
 /// A run of a fleet.
 public struct FleetRun: Activity {
     public let options: FleetOptions
-    public let ledger = Ledger()
+    public let statistics = RunStatistics()
     private let client: SuiteClient
-    private let crowd: Crowd
+    private let pool: DevicePool
     private let devices: [SimulatedDevice]
     private let clock: RunClock
     private let run: String
@@ -40,17 +40,17 @@ public struct FleetRun: Activity {
             }
             return device
         }
-        crowd = Crowd(devices, clock: clock, ledger: ledger, run: run, seed: options.seed)
+        pool = DevicePool(devices, clock: clock, statistics: statistics, run: run, seed: options.seed)
     }
 
-    private var caller: Caller { Caller(client: client, ledger: ledger, seed: options.seed) }
+    private var caller: Caller { Caller(client: client, statistics: statistics, seed: options.seed) }
     private var setup: Setup { Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens) }
 
     /// The real time since the start.
     public var elapsed: Interval { clock.elapsed }
 
     /// Returns the number of apps in each simulated state.
-    public func states() async -> [String: Int] { await crowd.states() }
+    public func states() async -> [String: Int] { await pool.states() }
 
     /// Runs for the duration of the options, or until `stop` returns. Then it checks for lost data.
     public func live(until stop: @escaping @Sendable () async -> Void) async {
@@ -75,8 +75,8 @@ public struct FleetRun: Activity {
             try await setup.enter()
             let content = try await setup.placeContent(bytes: options.downloadBytes)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                let streams = Streams(client: client, crowd: crowd, ledger: ledger)
-                let worker = Worker(crowd: crowd, client: client, ledger: ledger, content: content ?? "")
+                let streams = Streams(client: client, pool: pool, statistics: statistics)
+                let worker = Worker(pool: pool, client: client, statistics: statistics, content: content ?? "")
                 group.addTask { try await beat() }
                 group.addTask { try await streams.followOrders(of: options.fleet) }
                 for _ in 0..<options.concurrency { group.addTask { try await worker.run() } }
@@ -86,19 +86,19 @@ public struct FleetRun: Activity {
             }
         } catch is CancellationError {
         } catch {
-            ledger.complain(String(describing: error))
+            statistics.complain(String(describing: error))
         }
     }
 
     /// Stops new work, and waits for requests in progress and missing callbacks: until no order has come for 5 s, and
     /// for a minute at most.
     private func drain() async {
-        await crowd.pause()
+        await pool.pause()
         let end = ContinuousClock.now + .seconds(60)
-        var heard = (orders: ledger.counts.orderCount, at: ContinuousClock.now)
-        while await !crowd.isQuiet(), ContinuousClock.now < min(end, heard.at + .seconds(5)) {
+        var heard = (orders: statistics.counts.orderCount, at: ContinuousClock.now)
+        while await !pool.isQuiet(), ContinuousClock.now < min(end, heard.at + .seconds(5)) {
             guard (try? await Task.sleep(for: .milliseconds(20))) != nil else { return }
-            let orders = ledger.counts.orderCount
+            let orders = statistics.counts.orderCount
             if orders != heard.orders { heard = (orders, .now) }
         }
     }
@@ -106,12 +106,12 @@ public struct FleetRun: Activity {
     private func beat() async throws {
         do {
             while true {
-                await crowd.tick()
+                await pool.tick()
                 try await Task.sleep(for: .milliseconds(20))
             }
         } catch {
             // Workers that wait for a request ignore cancellation; closing the device pool ends them.
-            await crowd.close()
+            await pool.close()
             throw error
         }
     }
@@ -124,14 +124,14 @@ public struct FleetRun: Activity {
                 var waiting = devices.indices.makeIterator()
                 func addNext() {
                     guard let index = waiting.next() else { return }
-                    group.addTask { try await setup.register(devices[index], index, in: crowd) ? index : nil }
+                    group.addTask { try await setup.register(devices[index], index, in: pool) ? index : nil }
                 }
                 for _ in 0..<options.concurrency { addNext() }
                 while let index = try await group.next() {
                     addNext()
                     guard let index else { continue }
-                    await crowd.begin(index)
-                    ledger.note { $0.devices += 1 }
+                    await pool.begin(index)
+                    statistics.note { $0.devices += 1 }
                     guard hasPush, index < options.pushConnections, devices[index].hasBackgroundServices else {
                         continue
                     }
@@ -145,29 +145,29 @@ public struct FleetRun: Activity {
     }
 
     private func providePushes() async throws {
-        var chance = Chance(seed: .random(in: .min ... .max))
-        let provider = Provider(caller: caller, tokens: tokens, &chance)
+        var random = SeededRandom(seed: .random(in: .min ... .max))
+        let provider = Provider(caller: caller, tokens: tokens, &random)
         guard try await provider.register(key: "\(run)-provider"), let apns = client.endpoints.apns else { return }
         try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
     }
 
     /// Checks for lost data: the state of each device must be at least as new as in its last response.
     private func verify() async {
-        if await crowd.hearsOrders {
-            let missing = await crowd.missingCallbacks()
+        if await pool.hearsOrders {
+            let missing = await pool.missingCallbacks()
             if missing > 0 {
-                ledger.note { $0.lostOrders += missing }
-                ledger.complain("\(missing) callbacks of responses never came on the order stream")
+                statistics.note { $0.lostOrders += missing }
+                statistics.complain("\(missing) callbacks of responses never came on the order stream")
             }
         }
-        for (device, acknowledged) in await crowd.acknowledged() {
+        for (device, acknowledged) in await pool.acknowledged() {
             let call = Call(.lifecycle, "GET", "/v1/devices/{device}", [device])
             guard case .answered(200, let document, _, let etag)? = try? await client.attempt(call),
                 let version = etag ?? document["version"]?.int
             else { continue }
             if version < acknowledged {
-                ledger.note { $0.lostOrders += 1 }
-                ledger.complain("\(device) has version \(version) after version \(acknowledged) was acknowledged")
+                statistics.note { $0.lostOrders += 1 }
+                statistics.complain("\(device) has version \(version) after version \(acknowledged) was acknowledged")
             }
         }
     }

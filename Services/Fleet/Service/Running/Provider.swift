@@ -16,13 +16,13 @@ struct Provider: Sendable {
     /// token-based connection to APNs").
     private static let tokenLife = Duration.seconds(40 * 60)
 
-    /// - Parameter chance: chooses a team. Each provider has its own team, because a team has at most two keys.
-    init(caller: Caller, tokens: PushTokens, _ chance: inout Chance) {
+    /// - Parameter random: chooses a team. Each provider has its own team, because a team has at most two keys.
+    init(caller: Caller, tokens: PushTokens, _ random: inout SeededRandom) {
         self.caller = caller
         self.tokens = tokens
         let signs = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
-        keyID = String((0..<10).map { _ in chance.pick(signs) })
-        teamID = String((0..<10).map { _ in chance.pick(signs) })
+        keyID = String((0..<10).map { _ in random.pick(signs) })
+        teamID = String((0..<10).map { _ in random.pick(signs) })
     }
 
     /// Registers the public key at `push`.
@@ -41,7 +41,7 @@ struct Provider: Sendable {
     ///
     /// - Throws: an error of signing, or `CancellationError`.
     func send(aMinute rate: Double, to apns: String, seed: UInt64) async throws {
-        var chance = Chance(seed: seed ^ 0xbb67_ae85_84ca_a73b)
+        var random = SeededRandom(seed: seed ^ 0xbb67_ae85_84ca_a73b)
         let keys = JWTKeyCollection()
         await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyID))
         var signed: (token: String, at: ContinuousClock.Instant)?
@@ -50,12 +50,12 @@ struct Provider: Sendable {
         while true {
             try await Task.sleep(until: started + .seconds(count * 60 / rate), clock: .continuous)
             count += 1
-            guard let target = tokens.pick(&chance) else { continue }
+            guard let target = tokens.pick(&random) else { continue }
             if signed.map({ $0.at + Self.tokenLife < .now }) ?? true {
                 let claims = Claims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
                 signed = (try await keys.sign(claims, kid: JWKIdentifier(string: keyID)), .now)
             }
-            try await push(to: target, apns, bearer: signed?.token ?? "", isSilent: chance.percent(50))
+            try await push(to: target, apns, bearer: signed?.token ?? "", isSilent: random.percent(50))
         }
     }
 
@@ -81,19 +81,19 @@ struct Provider: Sendable {
     }
 
     private func note(_ reply: Reply) {
-        let ledger = caller.ledger
-        ledger.note { $0.requests += 1 }
+        let statistics = caller.statistics
+        statistics.note { $0.requests += 1 }
         switch reply {
-        case .answered(200, _, _, _): ledger.note { $0.pushes += 1 }
+        case .answered(200, _, _, _): statistics.note { $0.pushes += 1 }
         case .answered(let status, let document, _, _):
             let reason = document["reason"]?.string ?? String(status)
-            ledger.note { $0.pushRefusals[reason, default: 0] += 1 }
+            statistics.note { $0.pushRefusals[reason, default: 0] += 1 }
             // The documented statuses of APNs, without 500, which must not happen.
             if ![400, 403, 404, 405, 410, 413, 429, 503].contains(status) {
-                ledger.violation("apns POST /3/device answered \(status) \(reason)")
+                statistics.violation("apns POST /3/device answered \(status) \(reason)")
             }
         case .later(let reason, _):
-            ledger.note { $0.pushRefusals[reason.hasPrefix("503") ? "503" : "unreachable", default: 0] += 1 }
+            statistics.note { $0.pushRefusals[reason.hasPrefix("503") ? "503" : "unreachable", default: 0] += 1 }
         }
     }
 }

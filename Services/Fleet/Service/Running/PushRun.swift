@@ -3,7 +3,7 @@ public import Timeline
 /// A provider that sends to the devices of a fleet in another process. The same seed gives the same devices.
 public struct PushRun: Activity {
     public let options: FleetOptions
-    public let ledger = Ledger()
+    public let statistics = RunStatistics()
     private let client: SuiteClient
     private let devices: [SimulatedDevice]
     private let clock: RunClock
@@ -39,7 +39,7 @@ public struct PushRun: Activity {
             }
             group.addTask {
                 do { try await send() } catch is CancellationError {
-                } catch { ledger.complain(String(describing: error)) }
+                } catch { statistics.complain(String(describing: error)) }
             }
             await group.next()
             group.cancelAll()
@@ -48,17 +48,17 @@ public struct PushRun: Activity {
     }
 
     private func send() async throws {
-        let caller = Caller(client: client, ledger: ledger, seed: options.seed)
+        let caller = Caller(client: client, statistics: statistics, seed: options.seed)
         let tokens = PushTokens()
         let setup = Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens)
-        var chance = Chance(seed: .random(in: .min ... .max))
-        let provider = Provider(caller: caller, tokens: tokens, &chance)
+        var random = SeededRandom(seed: .random(in: .min ... .max))
+        let provider = Provider(caller: caller, tokens: tokens, &random)
         guard try await provider.register(key: "\(run)-provider"), let apns = client.endpoints.apns else { return }
         for device in devices where device.hasBackgroundServices {
             for app in device.apps where app.model.takesPushes {
                 try await setup.registerForPushes(device, app.model)
             }
-            ledger.note { $0.devices += 1 }
+            statistics.note { $0.devices += 1 }
         }
         guard tokens.count > 0 else { throw FleetError("no device of fleet \(options.fleet) accepts pushes") }
         try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)

@@ -15,8 +15,8 @@ final class PushTokens: Sendable {
     func add(_ token: PushToken) { tokens.withLock { $0.append(token) } }
 
     /// Returns a random token; nil while there is none.
-    func pick(_ chance: inout Chance) -> PushToken? {
-        let number = Int(chance.next() >> 1)
+    func pick(_ random: inout SeededRandom) -> PushToken? {
+        let number = Int(random.next() >> 1)
         return tokens.withLock { $0.isEmpty ? nil : $0[number % $0.count] }
     }
 
@@ -58,8 +58,8 @@ struct Setup: Sendable {
     func placeContent(bytes: Int) async throws(CancellationError) -> String? {
         guard let root = client.endpoints.services[.transfer] else { return nil }
         let url = "\(root)/content/fleet-\(bytes).bin"
-        var chance = Chance(seed: UInt64(bytes))
-        let body = (0..<bytes / 8).flatMap { _ in withUnsafeBytes(of: chance.next()) { Array($0) } }
+        var random = SeededRandom(seed: UInt64(bytes))
+        let body = (0..<bytes / 8).flatMap { _ in withUnsafeBytes(of: random.next()) { Array($0) } }
         for _ in 0..<20 {
             let key = client.endpoints.operatorKey
             let reply = try await client.send(
@@ -67,7 +67,7 @@ struct Setup: Sendable {
                 type: "application/octet-stream")
             if case .answered(let status, _, _, _) = reply {
                 if (200...299).contains(status) { return url }
-                caller.ledger.complain("transfer refuses the content: \(status)")
+                caller.statistics.complain("transfer refuses the content: \(status)")
                 return nil
             }
             do { try await Task.sleep(for: .milliseconds(500)) } catch { throw CancellationError() }
@@ -78,12 +78,13 @@ struct Setup: Sendable {
     /// Registers a device and installs its apps.
     ///
     /// - Returns: false if a request failed.
-    func register(_ device: SimulatedDevice, _ index: Int, in crowd: Crowd) async throws(CancellationError) -> Bool {
+    func register(_ device: SimulatedDevice, _ index: Int, in pool: DevicePool) async throws(CancellationError) -> Bool
+    {
         let root = "/v1/devices/{device}"
         let id = device.identifier
         let answer = try await caller.perform(Call(.lifecycle, "PUT", root, [id], device.registration))
         guard let answer else { return false }
-        await crowd.registered(index, at: answer.position)
+        await pool.registered(index, at: answer.position)
         var position = answer.position
         for app in device.apps {
             let call = Call(.lifecycle, "PUT", root + "/apps/{app}", [id, app.model.identifier], app.model.manifest)

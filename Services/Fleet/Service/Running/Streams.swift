@@ -3,8 +3,8 @@ import Records
 /// The event streams: one for the orders of the fleet, and one per device for notifications.
 struct Streams: Sendable {
     let client: SuiteClient
-    let crowd: Crowd
-    let ledger: Ledger
+    let pool: DevicePool
+    let statistics: RunStatistics
 
     /// Follows the orders of the fleet until cancellation, and resumes with `Last-Event-ID`.
     func followOrders(of fleet: String) async throws(CancellationError) {
@@ -15,19 +15,19 @@ struct Streams: Sendable {
             var last = resume
             var wasOpen = false
             let status = try? await client.stream(.lifecycle, call.path, after: resume) {
-                ledger.note { $0.streamsOpened += 1 }
-                await crowd.hearOrders(true)
+                statistics.note { $0.streamsOpened += 1 }
+                await pool.hearOrders(true)
             } _: { event in
                 wasOpen = true
                 last = event.id ?? last
                 guard let document = try? JSON(parsing: Array(event.data.utf8)), let order = Order(document) else {
-                    return ledger.complain("the order stream sent an invalid order")
+                    return statistics.complain("the order stream sent an invalid order")
                 }
-                await crowd.deliver(order)
+                await pool.deliver(order)
             }
             // The log no longer has the position: start again without one.
             resume = status == 410 ? nil : last
-            if !Task.isCancelled { await crowd.hearOrders(false) }
+            if !Task.isCancelled { await pool.hearOrders(false) }
             judge(status, call)
             pause = try await wait(pause, wasOpen: wasOpen || status == 200)
         }
@@ -39,14 +39,14 @@ struct Streams: Sendable {
         var pause = Duration.milliseconds(200)
         while true {
             var status: Int?
-            if await crowd.isOnline(index) {
+            if await pool.isOnline(index) {
                 status = try? await client.stream(.push, call.path, after: nil) {
-                    ledger.note { $0.streamsOpened += 1 }
+                    statistics.note { $0.streamsOpened += 1 }
                 } _: { event in
                     guard let document = try? JSON(parsing: Array(event.data.utf8)),
                         let notification = DeliveredNotification(document)
-                    else { return ledger.complain("the stream of push sent an invalid notification") }
-                    await crowd.deliver(notification, to: index)
+                    else { return statistics.complain("the stream of push sent an invalid notification") }
+                    await pool.deliver(notification, to: index)
                 }
                 judge(status, call)
             }
@@ -56,7 +56,7 @@ struct Streams: Sendable {
 
     private func judge(_ status: Int?, _ call: Call) {
         guard let status, status != 200, ![429, 503, 504].contains(status) else { return }
-        _ = Judge(client: client, ledger: ledger).outcome(status, .null, nil, of: call)
+        _ = Judge(client: client, statistics: statistics).outcome(status, .null, nil, of: call)
     }
 
     private func wait(_ pause: Duration, wasOpen: Bool) async throws(CancellationError) -> Duration {

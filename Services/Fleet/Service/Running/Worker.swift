@@ -2,32 +2,32 @@ import Records
 
 /// Sends the requests of the devices, one after another. Several workers run concurrently.
 struct Worker: Sendable {
-    let crowd: Crowd
+    let pool: DevicePool
     let client: SuiteClient
-    let ledger: Ledger
+    let statistics: RunStatistics
     /// The URL of downloads; empty without `transfer`.
     let content: String
 
     func run() async throws(CancellationError) {
-        while let job = await crowd.next() {
-            let call = await crowd.call(of: job, downloading: content)
+        while let job = await pool.next() {
+            let call = await pool.call(of: job, downloading: content)
             let reply = try await client.attempt(call, idempotencyKey: job.idempotencyKey)
             await handle(reply, job, call)
         }
     }
 
     private func handle(_ reply: Reply, _ job: Job, _ call: Call) async {
-        ledger.note { $0.requests += 1 }
+        statistics.note { $0.requests += 1 }
         switch reply {
         case .later(_, let after):
-            ledger.note { $0.retries += 1 }
-            guard await !crowd.tryAgain(job, call.service, after: after) else { return }
-            ledger.note { $0.errors += 1 }
-            await crowd.finish(job, call.service, .failed)
+            statistics.note { $0.retries += 1 }
+            guard await !pool.tryAgain(job, call.service, after: after) else { return }
+            statistics.note { $0.errors += 1 }
+            await pool.finish(job, call.service, .failed)
         case .answered(let status, let document, let position, _):
-            let outcome = Judge(client: client, ledger: ledger).outcome(status, document, position, of: call)
-            if case .done = outcome { ledger.done(job.action, document) }
-            await crowd.finish(job, call.service, outcome)
+            let outcome = Judge(client: client, statistics: statistics).outcome(status, document, position, of: call)
+            if case .done = outcome { statistics.done(job.action, document) }
+            await pool.finish(job, call.service, outcome)
         }
     }
 }
@@ -35,7 +35,7 @@ struct Worker: Sendable {
 /// Classifies responses, and reports forbidden ones.
 struct Judge: Sendable {
     let client: SuiteClient
-    let ledger: Ledger
+    let statistics: RunStatistics
 
     func outcome(
         _ status: Int, _ document: JSON, _ position: Position?, of call: Call
@@ -46,14 +46,14 @@ struct Judge: Sendable {
         }
         let code = document["code"]?.string ?? String(status)
         if !client.documentation.offers(call), status == 404 || status == 405 {
-            ledger.note { _ = $0.notOffered.insert(name) }
+            statistics.note { _ = $0.notOffered.insert(name) }
             return .refused("not_offered")
         }
         guard client.documentation.allows(status, to: call) else {
-            ledger.violation("\(name) answered \(status) \(code)")
+            statistics.violation("\(name) answered \(status) \(code)")
             return .failed
         }
-        ledger.note {
+        statistics.note {
             $0.refusals[code, default: 0] += 1
             // A refused document or credential is an error of the simulator or the suite.
             if [400, 401, 403, 413, 415, 422].contains(status) { $0.errors += 1 }

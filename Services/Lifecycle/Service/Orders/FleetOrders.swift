@@ -34,8 +34,8 @@ struct FleetOrders: AsyncSequence, Sendable {
                 positions[event.partition] = event.offset
                 members.note(event)
                 guard members.contains(event.key), let order = Order(event) else { continue }
-                let place = ResumePoint(positions.mapValues { Int64($0) })
-                return ServerSentEvent(id: place.description, data: order.text)
+                let position = EncodedPosition(positions.mapValues { Int64($0) })
+                return ServerSentEvent(id: position.description, data: order.text)
             }
             return nil
         }

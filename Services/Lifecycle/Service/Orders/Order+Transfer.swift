@@ -42,7 +42,7 @@ extension TransferEvent.ProgressMade {
     /// At most one for each task in 250 ms and in 1 MiB, and one at the end of each attempt. Bytes are reported at this
     /// rate.
     fileprivate var told: Told? {
-        guard isTold else { return nil }
+        guard isDelivered else { return nil }
         return Told(
             .transferProgress, "didWriteData",
             place + [
@@ -55,7 +55,7 @@ extension TransferEvent.ProgressMade {
 
 extension TransferEvent.BodySent {
     fileprivate var told: Told? {
-        guard isTold else { return nil }
+        guard isDelivered else { return nil }
         return Told(
             .transferProgress, "didSendBodyData",
             place + [
@@ -69,7 +69,7 @@ extension TransferEvent.BodySent {
 extension TransferEvent.ResponseReceived {
     /// Set if the transfer continues after existing bytes.
     fileprivate var told: Told? {
-        guard isTold, from > 0 else { return nil }
+        guard isDelivered, from > 0 else { return nil }
         return Told(
             .transferProgress, "didResumeAtOffset",
             place + [

@@ -6,7 +6,7 @@ import Timeline
 /// An order to a device: a view of one event of the log. Delivery is at least once. A repeated order has the same
 /// `order`.
 struct Order: Record {
-    enum Kind: String, Word {
+    enum Kind: String, WireEnum {
         case callback, wake, expiration, suspend, terminate, challenge, transferProgress, taskExpiration
     }
 

@@ -73,7 +73,7 @@ extension LifecycleRoutes {
         let name = try context.parameters.identifier("kind")
         guard let kind = ActivityKind(rawValue: name) else {
             let kinds = ActivityKind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .notFound.because("There is no activity \"\(name)\". The activities are \(kinds).")
+            throw .notFound.with(detail: "There is no activity \"\(name)\". The activities are \(kinds).")
         }
         return kind
     }

@@ -113,7 +113,8 @@ extension Registration {
         case .device(_, let id): own = id.isEmpty ? nil : id
         }
         guard fleet == nil || fleet == own else {
-            throw .forbidden.because("The token belongs to another fleet. Omit `fleet`, or name the token's fleet.")
+            throw .forbidden.with(
+                detail: "The token belongs to another fleet. Omit `fleet`, or name the token's fleet.")
         }
         var registration = self
         registration.fleet = own

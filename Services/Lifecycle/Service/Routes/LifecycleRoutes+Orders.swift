@@ -24,7 +24,7 @@ extension LifecycleRoutes {
                 .lastEventID,
             ],
             response: OrderList.self, text: .events(example: Example.orderStream),
-            problems: .ofDevice() + [.invalidQuery, .beyondRetention, .placeBeyondLog], example: Example.orders
+            problems: .ofDevice() + [.invalidQuery, .beyondRetention, .positionBeyondLog], example: Example.orders
         ) { request, context in
             let id = try context.parameters.identifier("device")
             _ = try await registered(request, context)
@@ -49,7 +49,7 @@ extension LifecycleRoutes {
                 .lastEventID,
             ],
             text: .events(example: Example.fleetOrderStream),
-            problems: [.invalidHeader, .invalidQuery, .beyondRetention, .placeBeyondLog]
+            problems: [.invalidHeader, .invalidQuery, .beyondRetention, .positionBeyondLog]
         ) { request, context in
             let fleet = try context.parameters.identifier("fleet")
             try context.requireCaller(.read).requireFleet(fleet)
@@ -61,17 +61,17 @@ extension LifecycleRoutes {
     }
 
     /// Returns the offset in `Last-Event-ID`, or in `?after=` for clients that can't set headers.
-    private func resumePoint(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
+    private func encodedPosition(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
         let partition = key.partition(of: tail.partitions)
-        if let point = try request.resumePoint() {
+        if let point = try request.encodedPosition() {
             guard let offset = point.offsets[partition] else {
-                throw .invalidHeader.because("Last-Event-ID must be an id of this device's stream.")
+                throw .invalidHeader.with(detail: "Last-Event-ID must be an id of this device's stream.")
             }
             return Int(offset)
         }
         guard let text = request.uri.queryParameters["after"] else { return nil }
-        guard let offset = ResumePoint(String(text))?.offsets[partition] else {
-            throw .invalidQuery.because("`after` must be the `next` of an earlier answer.")
+        guard let offset = EncodedPosition(String(text))?.offsets[partition] else {
+            throw .invalidQuery.with(detail: "`after` must be the `next` of an earlier answer.")
         }
         return Int(offset)
     }
@@ -79,7 +79,9 @@ extension LifecycleRoutes {
     /// Returns the start of a device's orders: the client's position, or the head.
     private func start(_ request: Request, of key: AggregateKey) async throws -> Int {
         let partition = key.partition(of: tail.partitions)
-        guard let after = try resumePoint(request, key) else { return try await tail.heads()[partition, default: 0] }
+        guard let after = try encodedPosition(request, key) else {
+            return try await tail.heads()[partition, default: 0]
+        }
         try await tail.requireInLog([partition: after])
         return after
     }
@@ -143,12 +145,13 @@ extension LifecycleRoutes {
 
     /// Returns the start of a fleet's stream by partition: `Last-Event-ID`, or the heads.
     private func start(_ request: Request) async throws -> [Int: Int] {
-        let point = try request.resumePoint()
+        let point = try request.encodedPosition()
         var start = try await tail.heads()
         if let text = request.uri.queryParameters["partitions"] {
             let asked = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
             guard asked.allSatisfy({ $0.map { start[$0] != nil } ?? false }) else {
-                throw Problem.invalidQuery.because("`partitions` must be numbers from 0 to \(tail.partitions - 1).")
+                throw Problem.invalidQuery.with(
+                    detail: "`partitions` must be numbers from 0 to \(tail.partitions - 1).")
             }
             start = start.filter { asked.contains($0.key) }
         }

@@ -19,7 +19,7 @@ extension LifecycleRoutes {
         ) { request, context in
             let name = try context.parameters.identifier("callback")
             guard let callback = Callback(rawValue: name) else {
-                throw Problem.notFound.because("There is no callback \"\(name)\".")
+                throw Problem.notFound.with(detail: "There is no callback \"\(name)\".")
             }
             let completion = try await request.document(as: CallbackCompletion.self)
             return try await submit(request, context) { .completeCallback(app: $0, callback, completion) }

@@ -51,6 +51,6 @@ extension Decision<PushMachine> {
     mutating func endConnection(_ cause: ConnectionEnd) {
         guard let connection = state.connection else { return }
         emit(.deviceDisconnected(.init(cause: cause, connection: connection.id)))
-        for (id, message) in state.messages where message.place == .inFlight { store(id, .storedOffline) }
+        for (id, message) in state.messages where message.stage == .inFlight { store(id, .storedOffline) }
     }
 }

@@ -38,7 +38,7 @@ extension Decision<PushMachine> {
 
     /// Sends all stored notifications in order of arrival, because the device is awake.
     mutating func flushStore() {
-        for (id, message) in state.messages where message.place == .stored {
+        for (id, message) in state.messages where message.stage == .stored {
             if message.silent {
                 state.apps[message.app].map { routeSilent(id, message, $0, fromStorage: true) }
             } else {
@@ -81,7 +81,7 @@ extension Decision<PushMachine> {
         // The batching window belongs to the app: a replacement inherits the deadline, or frequent ones would delay it
         // forever.
         let begun = state.messages.values.first {
-            $0.place == .stored && $0.waitsForPower && $0.app == message.app && $0.channel == message.channel
+            $0.stage == .stored && $0.waitsForPower && $0.app == message.app && $0.channel == message.channel
         }
         guard keepsNewest(id, message, in: .stored) else { return }
         // Priority 1 never wakes a device, so it has no deadline.
@@ -98,10 +98,10 @@ extension Decision<PushMachine> {
     /// Gives the slot of an app to the newest notification, and replaces the other one.
     ///
     /// - Returns: whether the notification gets the slot.
-    mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Place) -> Bool {
+    mutating func keepsNewest(_ id: String, _ message: PushMessage, in slot: PushMessage.Stage) -> Bool {
         guard let order = state.messages.index(forKey: id) else { return false }
         for (other, occupant) in state.messages
-        where other != id && occupant.app == message.app && occupant.place == slot
+        where other != id && occupant.app == message.app && occupant.stage == slot
             && (slot != .stored || occupant.channel == message.channel)
         {
             if state.messages.index(forKey: other).map({ $0 > order }) ?? false {
@@ -124,7 +124,7 @@ extension Decision<PushMachine> {
     /// Discards waiting notifications at their expiration.
     mutating func expire() {
         for (id, message) in state.messages where message.expiresAt <= now {
-            guard message.place == .stored || message.place == .held else { continue }
+            guard message.stage == .stored || message.stage == .held else { continue }
             discard(id, .discardedExpired)
         }
     }
@@ -135,12 +135,12 @@ extension Decision<PushMachine> {
     mutating func makeRoom(for newest: String) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
         let room = min(policy.backlogBytes, policy.stateBytes - state.standingCost)
-        let places: [[PushMessage.Place]] = [[.stored, .held], [.inFlight], [.acknowledged]]
-        for (id, message) in places.flatMap({ places in state.messages.filter { places.contains($0.value.place) } })
+        let stages: [[PushMessage.Stage]] = [[.stored, .held], [.inFlight], [.acknowledged]]
+        for (id, message) in stages.flatMap({ stages in state.messages.filter { stages.contains($0.value.stage) } })
         where id != newest && bytes > room {
             bytes -= message.cost
             // Before the wake, the app has nothing of a silent notification.
-            if message.place == .acknowledged, !message.silent || message.wake == .granted {
+            if message.stage == .acknowledged, !message.silent || message.wake == .granted {
                 abandonWake(id, message)
             } else {
                 discard(id, .discardedStorageFull)

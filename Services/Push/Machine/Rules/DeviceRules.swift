@@ -6,7 +6,7 @@ import Timeline
 
 // Events of `lifecycle` about the device and its apps.
 extension Decision<PushMachine> {
-    mutating func follow(_ event: Event) throws(PushRefusal) {
+    mutating func handle(_ event: Event) throws(PushRefusal) {
         let lifecycle: LifecycleEvent
         do throws(ContractError) {
             lifecycle = try LifecycleEvent(type: event.type, version: event.version, data: event.data)
@@ -16,12 +16,12 @@ extension Decision<PushMachine> {
         switch lifecycle {
         case .deviceRegistered(let event): note(event.registration)
         case .deviceUpdated(let event): note(event.registration)
-        default: if state.isKnown { follow(lifecycle, as: event) }
+        default: if state.isKnown { handle(lifecycle, as: event) }
         }
     }
 
     /// Handles the types of ``PushMachine/follows``. The runtime delivers no others.
-    private mutating func follow(_ lifecycle: LifecycleEvent, as event: Event) {
+    private mutating func handle(_ lifecycle: LifecycleEvent, as event: Event) {
         switch lifecycle {
         case .deviceDeregistered: drop()
         case .devicePowered(let event): change { $0.poweredOn = event.power != .off }

@@ -62,7 +62,7 @@ extension Decision<PushMachine> {
 
     /// Releases held notifications without charge, oldest first. In Low Power Mode only to foreground apps.
     mutating func release(_ status: ConsoleStatus, where goes: (PushMessage) -> Bool = { _ in true }) {
-        for (id, message) in state.messages where message.place == .held && goes(message) {
+        for (id, message) in state.messages where message.stage == .held && goes(message) {
             guard let app = state.apps[message.app], app.foreground || !state.conditions.lowPowerMode else { continue }
             emit(
                 .notificationReleased(
@@ -86,7 +86,7 @@ extension Decision<PushMachine> {
     /// Releases what the budget allows now, and updates the deadlines of the rest.
     mutating func releaseWithinBudget() {
         guard !state.conditions.lowPowerMode else { return postpone() }
-        for (id, message) in state.messages where message.place == .held {
+        for (id, message) in state.messages where message.stage == .held {
             guard let app = state.apps[message.app] else { continue }
             let available = state.isThrottled ? availability(of: app) : now
             if let available, available <= now {
@@ -110,7 +110,7 @@ extension Decision<PushMachine> {
 
     /// Removes due deadlines: in Low Power Mode the budget releases nothing.
     private mutating func postpone() {
-        for (id, message) in state.messages where message.place == .held && message.due.map({ $0 <= now }) ?? false {
+        for (id, message) in state.messages where message.stage == .held && message.due.map({ $0 <= now }) ?? false {
             hold(id, .heldLowPower, until: nil)
         }
     }

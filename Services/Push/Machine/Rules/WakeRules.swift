@@ -36,8 +36,8 @@ extension Decision<PushMachine> {
             acknowledge(id)
         } else if policy.temporaryRefusals.contains(refusal) {
             // An event reports the end of Low Power Mode. The other causes end without an event.
-            let isTold = refusal == .lowPowerMode
-            hold(id, isTold ? .heldLowPower : .heldRefused, until: isTold ? nil : now + policy.refusalRetry)
+            let isDelivered = refusal == .lowPowerMode
+            hold(id, isDelivered ? .heldLowPower : .heldRefused, until: isDelivered ? nil : now + policy.refusalRetry)
         } else {
             discard(id, .discardedNotWoken, refusal: refusal)
         }

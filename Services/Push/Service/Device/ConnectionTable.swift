@@ -46,45 +46,45 @@ struct ConnectionTable: Sendable {
         ORDER BY connection LIMIT $3
         """)
     private static let forget = Statement("DELETE FROM push.connections WHERE holder = $1 AND connection = ANY($2)")
-    private static let bury = Statement(
+    private static let reap = Statement(
         """
         DELETE FROM push.holders AS h WHERE holder = $1 AND (expires_at < clock_timestamp() OR $2)
             AND NOT EXISTS (SELECT FROM push.connections AS c WHERE c.holder = h.holder)
         """)
 
     func renew(_ holder: UUID) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.renew, [.uuid(holder), .double(lease)]))
+        _ = try await pool.execute(Query(Self.renew, [.uuid(holder), .double(lease)]))
     }
 
     func add(_ held: Held, of holder: UUID) async throws(PostgresError) {
-        let call = Call(Self.add, place(held) + [.uuid(holder)])
-        do throws(PostgresError) { _ = try await pool.run(call) } catch {
+        let call = Query(Self.add, keyParameters(held) + [.uuid(holder)])
+        do throws(PostgresError) { _ = try await pool.execute(call) } catch {
             // Another process deleted the holder after its lease expired.
             guard error.sqlState == "23503" else { throw error }
             try await renew(holder)
-            _ = try await pool.run(call)
+            _ = try await pool.execute(call)
         }
     }
 
     func isThere(_ held: Held) async throws(PostgresError) -> Bool {
-        try await !pool.run(Call(Self.isThere, place(held))).isEmpty
+        try await !pool.execute(Query(Self.isThere, keyParameters(held))).isEmpty
     }
 
     func remove(_ held: Held) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.remove, place(held)))
+        _ = try await pool.execute(Query(Self.remove, keyParameters(held)))
     }
 
     /// Claims the sweep of a holder with an expired lease, never of the sweeper itself. Returns nil if there is none.
     func claim(by sweeper: UUID) async throws(PostgresError) -> UUID? {
-        try await pool.run(Call(Self.claim, [.double(lease), .uuid(sweeper)])).first?.uuid(0)
+        try await pool.execute(Query(Self.claim, [.double(lease), .uuid(sweeper)])).first?.uuid(0)
     }
 
     /// Returns the next connections of a dead holder; nil if it has renewed its lease.
     func page(of holder: UUID, after last: UUID?, limit: Int) async throws(PostgresError) -> [Held]? {
         let first = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
-        let answers = try await pool.run([
-            Call(Self.goOn, [.uuid(holder), .double(lease)]),
-            Call(Self.page, [.uuid(holder), .uuid(last ?? first), .int(limit)]),
+        let answers = try await pool.execute([
+            Query(Self.goOn, [.uuid(holder), .double(lease)]),
+            Query(Self.page, [.uuid(holder), .uuid(last ?? first), .int(limit)]),
         ])
         guard answers[0].affected > 0 else { return nil }
         return try answers[1].map { row throws(PostgresError) in
@@ -93,7 +93,7 @@ struct ConnectionTable: Sendable {
     }
 
     func remove(_ connections: [UUID], of holder: UUID) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.forget, [.uuid(holder), .uuids(connections)]))
+        _ = try await pool.execute(Query(Self.forget, [.uuid(holder), .uuids(connections)]))
     }
 
     // A stalled process can connect a device after a sweep removed its row, and die before it notices. The log has this
@@ -108,7 +108,7 @@ struct ConnectionTable: Sendable {
         WITH place AS MATERIALIZED (
             SELECT log_offset FROM push.connection_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
         ), reach AS MATERIALIZED (
-            SELECT least(place.log_offset + \(LogReader.reach), p.head) AS log_offset
+            SELECT least(place.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
             FROM place, bus.partitions AS p WHERE p.partition = $1
         ), begun AS MATERIALIZED (
             SELECT key, log_offset, data ->> 'connection' AS connection, data ->> 'holder' AS holder
@@ -139,7 +139,7 @@ struct ConnectionTable: Sendable {
 
     /// Returns the partitions whose log has events that were not searched.
     func behind() async throws(PostgresError) -> [Int] {
-        try await pool.run(Call(Self.behind)).map { row throws(PostgresError) in try row.int(0) }
+        try await pool.execute(Query(Self.behind)).map { row throws(PostgresError) in try row.int(0) }
     }
 
     /// Restores missing rows of connections, from the events of a partition since the last search.
@@ -147,17 +147,17 @@ struct ConnectionTable: Sendable {
     /// - Returns: the number of connections without a row.
     func restore(in partition: Int) async throws(PostgresError) -> Int {
         let types: [Parameter] = [.text(PushEvent.DeviceConnected.type), .text(PushEvent.DeviceDisconnected.type)]
-        return try await pool.run(Call(Self.restore, [.int4(Int32(partition))] + types)).first?.int(0) ?? 0
+        return try await pool.execute(Query(Self.restore, [.int4(Int32(partition))] + types)).first?.int(0) ?? 0
     }
 
     /// Deletes a holder that has no connections left.
     ///
     /// - Parameter leaves: true if the holder shuts down; false requires an expired lease.
-    func bury(_ holder: UUID, leaves: Bool) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.bury, [.uuid(holder), .bool(leaves)]))
+    func reap(_ holder: UUID, leaves: Bool) async throws(PostgresError) {
+        _ = try await pool.execute(Query(Self.reap, [.uuid(holder), .bool(leaves)]))
     }
 
-    private func place(_ held: Held) -> [Parameter] {
+    private func keyParameters(_ held: Held) -> [Parameter] {
         [.int4(Int32(held.key.partition(of: partitions))), .text(held.key.description), .uuid(held.connection)]
     }
 }

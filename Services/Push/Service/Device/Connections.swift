@@ -97,7 +97,7 @@ final class Connections: Service {
                 group.addTask { await self.again("sweep lost connections") { try await self.sweep() } }
             }
         }
-        try? await table.bury(holder, leaves: true)
+        try? await table.reap(holder, leaves: true)
     }
 
     private func renew() async throws {
@@ -153,7 +153,7 @@ final class Connections: Service {
                 last = end.connection
                 try await table.remove(await disconnected(page), of: dead)
             }
-            try await table.bury(dead, leaves: false)
+            try await table.reap(dead, leaves: false)
         }
     }
 

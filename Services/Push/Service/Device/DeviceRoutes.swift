@@ -116,7 +116,7 @@ struct DeviceRoutes: Sendable {
         table.add(
             .get, "/v1/notifications/{notification}",
             "The timeline of a notification, by `apns-unique-id` or `apns-id`",
-            response: TimelineDocument.self, problems: [.invalidHeader, .behind, .placeBeyondLog]
+            response: TimelineDocument.self, problems: [.invalidHeader, .behind, .positionBeyondLog]
         ) { request, context in
             let id = try context.parameters.identifier("notification")
             var own: AggregateKey?
@@ -139,7 +139,8 @@ struct DeviceRoutes: Sendable {
         let unknown = try await channels.unknown(of: wanted, app, document.environment)
         guard unknown.isEmpty else {
             let names = unknown.sorted().joined(separator: ", ")
-            throw Problem.unknownChannel.because("The app does not have these channels in this environment: \(names)")
+            throw Problem.unknownChannel.with(
+                detail: "The app does not have these channels in this environment: \(names)")
         }
         try await channels.subscribe(key(context), app, to: wanted)
     }

@@ -53,7 +53,7 @@ struct NotificationList: Record {
 
     /// The notifications that the device received and has not acknowledged.
     init(inFlight state: PushMachine) {
-        items = state.messages.filter { $0.value.place == .inFlight }.map { NotificationDocument($0.key, $0.value) }
+        items = state.messages.filter { $0.value.stage == .inFlight }.map { NotificationDocument($0.key, $0.value) }
     }
 }
 

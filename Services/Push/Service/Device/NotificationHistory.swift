@@ -78,11 +78,12 @@ struct NotificationHistory: Sendable {
     private func entries(
         _ key: AggregateKey, app: String, before cursor: Int
     ) async throws -> (entries: [Entry], end: Int?) {
-        let place: [Parameter] = [
+        let keyParameters: [Parameter] = [
             .int4(Int32(key.partition(of: partitions))), .text(key.description), .int(cursor),
         ]
-        let answers = try await pool.run([
-            Call(Self.received, place + [.text(app), .int(Self.step)]), Call(Self.lookedThrough, place),
+        let answers = try await pool.execute([
+            Query(Self.received, keyParameters + [.text(app), .int(Self.step)]),
+            Query(Self.lookedThrough, keyParameters),
         ])
         let entries = try answers[0].map { row in
             Entry(
@@ -100,8 +101,8 @@ struct NotificationHistory: Sendable {
     private func words(on notifications: [String], _ key: AggregateKey) async throws -> Words {
         guard !notifications.isEmpty else { return [:] }
         let partition = Parameter.int4(Int32(key.partition(of: partitions)))
-        let rows = try await pool.run(
-            Call(Self.last, [partition, .texts(notifications), .texts(NotificationCounts.types)]))
+        let rows = try await pool.execute(
+            Query(Self.last, [partition, .texts(notifications), .texts(NotificationCounts.types)]))
         var words: Words = [:]
         for row in rows {
             let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))

@@ -56,11 +56,11 @@ extension Request {
     /// Returns a query parameter; nil if it is absent.
     ///
     /// - Throws: `invalid_query` with the allowed values.
-    func query<W: Word>(_ name: String, of type: W.Type) throws(Problem) -> W? {
+    func query<W: WireEnum>(_ name: String, of type: W.Type) throws(Problem) -> W? {
         guard let text = uri.queryParameters[name[...]] else { return nil }
         guard let word = W(rawValue: String(text)) else {
             let words = W.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalidQuery.because("\(name) must be one of: \(words)")
+            throw .invalidQuery.with(detail: "\(name) must be one of: \(words)")
         }
         return word
     }

@@ -54,23 +54,23 @@ struct NotificationTimeline: Sendable {
         let calls =
             if let device {
                 [
-                    Call(
+                    Query(
                         Self.receivedByDevice,
                         [
                             .int4(Int32(device.partition(of: partitions))), .uuid(apnsID), .text(device.description),
                         ])
                 ]
             } else {
-                (0..<partitions).map { Call(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
+                (0..<partitions).map { Query(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
             }
-        let found = try await pool.run(calls).compactMap(\.first).map { (try $0.text(0), try $0.int(1)) }
+        let found = try await pool.execute(calls).compactMap(\.first).map { (try $0.text(0), try $0.int(1)) }
         return found.max { $0.1 < $1.1 }.flatMap { NotificationID($0.0) }
     }
 
     private func timeline(_ id: NotificationID) async throws -> Found? {
         guard id.partition < partitions else { return nil }
-        let rows = try await pool.run(
-            Call(Self.history, [.int4(Int32(id.partition)), .text(id.description)]))
+        let rows = try await pool.execute(
+            Query(Self.history, [.int4(Int32(id.partition)), .text(id.description)]))
         guard let last = rows.last else { return nil }
         let events = try rows.map { row in
             let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))

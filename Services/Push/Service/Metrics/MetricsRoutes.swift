@@ -36,15 +36,15 @@ struct MetricsRoutes: Sendable {
             let from = try instant(query["from"], "from") ?? to - .hours(24)
             let hours = hour(from)..<max(hour(from), hour(to) + 1)
             guard from <= to, hours.count <= Self.longest + 1 else {
-                throw Problem.invalidQuery.because("from must not be after to, and the range is at most 31 days")
+                throw Problem.invalidQuery.with(detail: "from must not be after to, and the range is at most 31 days")
             }
             let type = try request.query("type", of: PushType.self)
             var list = NotificationCountList()
             list.items = try await counts.find(
                 hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
             guard list.items.count <= Self.limit else {
-                throw Problem.invalidQuery.because(
-                    "more than \(Self.limit) counts: choose a shorter range, an app or a type")
+                throw Problem.invalidQuery.with(
+                    detail: "more than \(Self.limit) counts: choose a shorter range, an app or a type")
             }
             return Response(list)
         }
@@ -53,7 +53,7 @@ struct MetricsRoutes: Sendable {
     private func instant(_ text: Substring?, _ name: String) throws(Problem) -> Instant? {
         guard let text else { return nil }
         guard let instant = Instant(String(text)) else {
-            throw .invalidQuery.because("\(name) must be a time such as 2026-11-21T07:40:00Z")
+            throw .invalidQuery.with(detail: "\(name) must be a time such as 2026-11-21T07:40:00Z")
         }
         return instant
     }

@@ -31,7 +31,7 @@ struct NotificationCounts: Service {
         WITH place AS MATERIALIZED (
             SELECT log_offset FROM push.count_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
         ), reach AS MATERIALIZED (
-            SELECT least(place.log_offset + \(LogReader.reach), p.head) AS log_offset
+            SELECT least(place.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
             FROM place, bus.partitions AS p WHERE p.partition = $1
         ), counted AS MATERIALIZED (
             SELECT time / 3600000 AS hour, coalesce(app, '') AS app, data ->> 'pushType' AS push_type,
@@ -70,7 +70,7 @@ struct NotificationCounts: Service {
     ///
     /// - Returns: the number of deleted counts, at most the limit.
     func forget(before hour: Int, in partition: Int, limit: Int) async throws(PostgresError) -> Int {
-        try await pool.run(Call(Self.forget, [.int4(Int32(partition)), .int(hour), .int(limit)])).affected
+        try await pool.execute(Query(Self.forget, [.int4(Int32(partition)), .int(hour), .int(limit)])).affected
     }
 
     /// Counts until graceful shutdown or cancellation.
@@ -92,7 +92,7 @@ struct NotificationCounts: Service {
     /// - Returns: whether there were any.
     func round() async throws(PostgresError) -> Bool {
         var counted = false
-        for row in try await pool.run(Call(Self.behind)) {
+        for row in try await pool.execute(Query(Self.behind)) {
             if try await count(partition: try row.int(0)) { counted = true }
         }
         return counted
@@ -101,8 +101,8 @@ struct NotificationCounts: Service {
     private func count(partition: Int) async throws(PostgresError) -> Bool {
         // Events of requested wakes have no status of their own.
         let asked = ConsoleStatus.wakeRequested.rawValue
-        let rows = try await pool.run(
-            Call(Self.count, [.int4(Int32(partition)), .texts(Self.types), .text(asked)]))
+        let rows = try await pool.execute(
+            Query(Self.count, [.int4(Int32(partition)), .texts(Self.types), .text(asked)]))
         for row in rows {
             metrics.add(Double(try row.int(1)), to: .notifications, ["status": try row.text(0)])
         }
@@ -117,8 +117,8 @@ struct NotificationCounts: Service {
     func find(
         _ hours: Range<Int>, app: String?, type: PushType?, limit: Int
     ) async throws(PostgresError) -> [NotificationCount] {
-        let rows = try await pool.run(
-            Call(
+        let rows = try await pool.execute(
+            Query(
                 Self.find,
                 [
                     .int(hours.lowerBound), .int(hours.upperBound), .text(app ?? ""), .text(type?.rawValue ?? ""),

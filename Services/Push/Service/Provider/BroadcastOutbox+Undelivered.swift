@@ -95,8 +95,8 @@ extension BroadcastOutbox {
     /// Keeps a broadcast for devices. Does nothing if another process has claimed the relay.
     func keep(_ relay: Relay, for devices: [Waiting]) async throws(PostgresError) {
         guard !devices.isEmpty else { return }
-        _ = try await pool.run(
-            Call(
+        _ = try await pool.execute(
+            Query(
                 Self.keep,
                 [
                     .int4(Int32(relay.partition)), .int(relay.broadcast), .uuid(owner),
@@ -110,8 +110,8 @@ extension BroadcastOutbox {
     /// The answer holds while the caller owns the relay: a relay is claimed only after the older ones of its channel
     /// have ended.
     func devicesBehind(_ relay: Relay, among keys: [AggregateKey]) async throws(PostgresError) -> Set<AggregateKey> {
-        let rows = try await pool.run(
-            Call(
+        let rows = try await pool.execute(
+            Query(
                 Self.behind,
                 [
                     .int4(Int32(relay.partition)), .text(relay.message.channel), .int(relay.broadcast),
@@ -123,16 +123,16 @@ extension BroadcastOutbox {
 
     /// Claims undelivered broadcasts that are due, for a minute: the oldest first.
     func claimUndelivered(limit: Int) async throws -> [Undelivered] {
-        try await pool.run(Call(Self.due, [.int(limit)])).map { try Undelivered($0) }
+        try await pool.execute(Query(Self.due, [.int(limit)])).map { try Undelivered($0) }
     }
 
-    private func place(of device: Undelivered) -> [Parameter] {
+    private func keyParameters(of device: Undelivered) -> [Parameter] {
         [.int4(Int32(device.relay.partition)), .int(device.relay.broadcast), .text(device.key.description)]
     }
 
     /// Records why a device did not take its broadcast.
     func note(_ reason: String, _ device: Undelivered) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.note, place(of: device) + [.text(reason)]))
+        _ = try await pool.execute(Query(Self.note, keyParameters(of: device) + [.text(reason)]))
     }
 
     /// Ends the wait for a device.
@@ -141,8 +141,9 @@ extension BroadcastOutbox {
     @discardableResult
     func settle(_ device: Undelivered) async throws(PostgresError) -> Bool {
         let broadcast = Parameter.int(device.relay.broadcast)
-        let rows = try await pool.run([
-            Call(Self.lock, [broadcast]), Call(Self.settle, place(of: device)), Call(Self.sweep, [broadcast]),
+        let rows = try await pool.execute([
+            Query(Self.lock, [broadcast]), Query(Self.settle, keyParameters(of: device)),
+            Query(Self.sweep, [broadcast]),
         ])
         return rows[1].affected > 0
     }
@@ -152,16 +153,17 @@ extension BroadcastOutbox {
     /// - Returns: false if another process has ended the wait.
     func giveUp(_ device: Undelivered, _ reason: String) async throws(PostgresError) -> Bool {
         let broadcast = Parameter.int(device.relay.broadcast)
-        let rows = try await pool.run([
-            Call(Self.lock, [broadcast]), Call(Self.giveUp, place(of: device) + [.text(reason)]),
-            Call(Self.settle, place(of: device)), Call(Self.sweep, [broadcast]), Call(Self.forgetDeadLetters),
+        let rows = try await pool.execute([
+            Query(Self.lock, [broadcast]), Query(Self.giveUp, keyParameters(of: device) + [.text(reason)]),
+            Query(Self.settle, keyParameters(of: device)), Query(Self.sweep, [broadcast]),
+            Query(Self.forgetDeadLetters),
         ])
         return rows[2].affected > 0
     }
 
     /// Returns how many broadcasts wait for a device, over all devices.
     func undelivered() async throws(PostgresError) -> Int {
-        try await pool.run(Call(Self.count, rowsExpected: 1))[0].int(0)
+        try await pool.execute(Query(Self.count, rowsExpected: 1))[0].int(0)
     }
 }
 

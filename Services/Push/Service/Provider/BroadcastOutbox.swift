@@ -81,10 +81,10 @@ struct BroadcastOutbox: Sendable {
 
     /// Claims relays that no process works on.
     func claim(limit: Int) async throws -> [Relay] {
-        try await pool.run(Call(Self.claim, [.uuid(owner), .int(limit)])).map { try Relay($0) }
+        try await pool.execute(Query(Self.claim, [.uuid(owner), .int(limit)])).map { try Relay($0) }
     }
 
-    private func place(_ relay: Relay) -> [Parameter] {
+    private func keyParameters(_ relay: Relay) -> [Parameter] {
         [.int4(Int32(relay.partition)), .int(relay.broadcast), .uuid(owner)]
     }
 
@@ -94,33 +94,33 @@ struct BroadcastOutbox: Sendable {
 
     /// Returns the next possible subscribers of the channel.
     func candidates(_ relay: Relay, limit: Int) async throws(PostgresError) -> [AggregateKey] {
-        let rows = try await pool.run(Call(Self.candidates, channel(relay) + [.text(relay.after), .int(limit)]))
+        let rows = try await pool.execute(Query(Self.candidates, channel(relay) + [.text(relay.after), .int(limit)]))
         return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
     }
 
     /// Deletes the subscriptions of devices that are not subscribed to the channel.
     func forget(_ keys: [AggregateKey], _ relay: Relay) async throws(PostgresError) {
         guard !keys.isEmpty else { return }
-        _ = try await pool.run(Call(Self.forget, channel(relay) + [.texts(keys.map(\.description))]))
+        _ = try await pool.execute(Query(Self.forget, channel(relay) + [.texts(keys.map(\.description))]))
     }
 
     /// Records the progress of a relay and renews its lease.
     ///
     /// - Returns: false if another process has claimed it.
     func advance(_ relay: Relay) async throws(PostgresError) -> Bool {
-        try await pool.run(Call(Self.advance, place(relay) + [.text(relay.after)])).affected > 0
+        try await pool.execute(Query(Self.advance, keyParameters(relay) + [.text(relay.after)])).affected > 0
     }
 
     /// Shortens the lease, so that any process can retry in a second.
     func release(_ relay: Relay) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.release, place(relay)))
+        _ = try await pool.execute(Query(Self.release, keyParameters(relay)))
     }
 
     /// Deletes a completed relay, and its broadcast after the last one.
     func finish(_ relay: Relay) async throws(PostgresError) {
         let broadcast = Parameter.int(relay.broadcast)
-        _ = try await pool.run([
-            Call(Self.lock, [broadcast]), Call(Self.finish, place(relay)), Call(Self.sweep, [broadcast]),
+        _ = try await pool.execute([
+            Query(Self.lock, [broadcast]), Query(Self.finish, keyParameters(relay)), Query(Self.sweep, [broadcast]),
         ])
     }
 }

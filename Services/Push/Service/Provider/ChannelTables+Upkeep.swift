@@ -51,7 +51,7 @@ extension ChannelTables {
         let parameters: [Parameter] = [
             .int4(Int32(last?.partition ?? -1)), .text(last?.app ?? ""), .text(last?.channel ?? ""), .int(limit),
         ]
-        return try await pool.run(Call(Self.walk, parameters)).map { row throws(PostgresError) in
+        return try await pool.execute(Query(Self.walk, parameters)).map { row throws(PostgresError) in
             Audience(partition: try row.int(0), app: try row.text(1), channel: try row.text(2))
         }
     }
@@ -59,23 +59,24 @@ extension ChannelTables {
     /// Returns the audiences whose channel is deleted.
     func withoutChannel(_ audiences: [Audience]) async throws(PostgresError) -> [Audience] {
         let homes = audiences.map { Int32(AggregateKey("app:" + $0.app).partition(of: partitions)) }
-        let rows = try await pool.run(
-            Call(Self.gone, [.int4s(homes), .texts(audiences.map(\.app)), .texts(audiences.map(\.channel))]))
+        let rows = try await pool.execute(
+            Query(Self.gone, [.int4s(homes), .texts(audiences.map(\.app)), .texts(audiences.map(\.channel))]))
         return try rows.map { row throws(PostgresError) in audiences[try row.int(0) - 1] }
     }
 
     /// Returns devices of an audience without a channel.
     func orphans(_ audience: Audience, limit: Int) async throws(PostgresError) -> [AggregateKey] {
-        try await pool.run(Call(Self.orphans, place(audience) + [.int(limit)])).map { row throws(PostgresError) in
+        try await pool.execute(Query(Self.orphans, keyParameters(audience) + [.int(limit)])).map {
+            row throws(PostgresError) in
             AggregateKey(try row.text(0))
         }
     }
 
     func forget(_ keys: [AggregateKey], of audience: Audience) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.forget, place(audience) + [.texts(keys.map(\.description))]))
+        _ = try await pool.execute(Query(Self.forget, keyParameters(audience) + [.texts(keys.map(\.description))]))
     }
 
-    private func place(_ audience: Audience) -> [Parameter] {
+    private func keyParameters(_ audience: Audience) -> [Parameter] {
         [.int4(Int32(audience.partition)), .text(audience.app), .text(audience.channel)]
     }
 }

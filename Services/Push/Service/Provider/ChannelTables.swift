@@ -18,7 +18,7 @@ struct ChannelTables: Sendable {
     let pool: ConnectionPool
     let partitions: Int
 
-    private func place(_ app: String, _ environment: PushEnvironment) -> [Parameter] {
+    private func keyParameters(_ app: String, _ environment: PushEnvironment) -> [Parameter] {
         let home = AggregateKey("app:" + app).partition(of: partitions)
         return [.int4(Int32(home)), .text(environment.rawValue), .text(app)]
     }
@@ -60,7 +60,7 @@ struct ChannelTables: Sendable {
         let rest: [Parameter] = [
             .text(channel.description), .int4(configuration.stores ? 1 : 0), .int4(Int32(Self.channelLimit)),
         ]
-        return try await pool.run(Call(Self.add, place(app, environment) + rest)).affected > 0
+        return try await pool.execute(Query(Self.add, keyParameters(app, environment) + rest)).affected > 0
     }
 
     /// Deletes a channel. Pending broadcasts still reach their devices (Apple: "Deleting a channel doesn't discard
@@ -70,14 +70,15 @@ struct ChannelTables: Sendable {
     func remove(
         _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Bool {
-        let place = place(app, environment) + [.text(channel.description)]
-        return try await pool.run(Call(Self.remove, place)).affected > 0
+        let keyParameters = keyParameters(app, environment) + [.text(channel.description)]
+        return try await pool.execute(Query(Self.remove, keyParameters)).affected > 0
     }
 
     func configuration(
         of channel: ChannelID, _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> ChannelConfiguration? {
-        let rows = try await pool.run(Call(Self.look, place(app, environment) + [.texts([channel.description])]))
+        let rows = try await pool.execute(
+            Query(Self.look, keyParameters(app, environment) + [.texts([channel.description])]))
         return try rows.first.map { row throws(PostgresError) in ChannelConfiguration(stores: try row.int(1) == 1) }
     }
 
@@ -86,13 +87,13 @@ struct ChannelTables: Sendable {
         of channels: [String], _ app: String, _ environment: PushEnvironment
     ) async throws(PostgresError) -> Set<String> {
         guard !channels.isEmpty else { return [] }
-        let rows = try await pool.run(Call(Self.look, place(app, environment) + [.texts(channels)]))
+        let rows = try await pool.execute(Query(Self.look, keyParameters(app, environment) + [.texts(channels)]))
         return Set(channels).subtracting(try rows.map { row throws(PostgresError) in try row.text(0) })
     }
 
     /// Returns all channels of an app, the oldest first.
     func channels(of app: String, _ environment: PushEnvironment) async throws(PostgresError) -> [String] {
-        let rows = try await pool.run(Call(Self.all, place(app, environment)))
+        let rows = try await pool.execute(Query(Self.all, keyParameters(app, environment)))
         return try rows.map { row throws(PostgresError) in try row.text(0) }
     }
 
@@ -110,8 +111,8 @@ struct ChannelTables: Sendable {
         let sorted = Array(Set(channels)).sorted()
         guard !sorted.isEmpty else { return }
         let partition = Parameter.int4(Int32(key.partition(of: partitions)))
-        _ = try await pool.run(
-            Call(Self.subscribe, [partition, .text(app), .texts(sorted), .text(key.description)]))
+        _ = try await pool.execute(
+            Query(Self.subscribe, [partition, .text(app), .texts(sorted), .text(key.description)]))
     }
 
     // MARK: Broadcasts
@@ -145,8 +146,8 @@ struct ChannelTables: Sendable {
     /// Returns whether a channel has ``waitingLimit`` waiting broadcasts in a partition.
     func isFull(_ channel: ChannelID) async throws(PostgresError) -> Bool {
         let limit = Parameter.int(Self.waitingLimit)
-        let rows = try await pool.run(
-            Call(Self.waiting, [.text(channel.description), .int4(Int32(partitions)), limit], rowsExpected: 1))
+        let rows = try await pool.execute(
+            Query(Self.waiting, [.text(channel.description), .int4(Int32(partitions)), limit], rowsExpected: 1))
         return try rows[0].int(0) >= Self.waitingLimit
     }
 
@@ -160,7 +161,8 @@ struct ChannelTables: Sendable {
             .int4(Int32(broadcast.priority)), .int(expiration), .bool(broadcast.neverStored),
             .bytes(broadcast.payload.bytes), .text(traceparent), .int4(Int32(partitions)),
         ]
-        let rows = try await pool.run(Call(Self.publish, place(broadcast.app, broadcast.environment) + rest))
+        let rows = try await pool.execute(
+            Query(Self.publish, keyParameters(broadcast.app, broadcast.environment) + rest))
         return rows.first != nil
     }
 }

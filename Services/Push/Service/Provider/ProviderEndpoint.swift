@@ -166,8 +166,8 @@ struct ProviderEndpoint: Sendable {
 
     private func answer(to refusal: PushRefusal, _ draft: ProviderRules.Draft) -> ProviderAnswer {
         switch refusal {
-        case .unregistered(let since): void(.unregistered, since, draft)
-        case .expiredToken(let since): void(.expiredToken, since, draft)
+        case .unregistered(let since): revoked(.unregistered, since, draft)
+        case .expiredToken(let since): revoked(.expiredToken, since, draft)
         case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
             .refused(.badDeviceToken, apnsID: draft.apnsID)
@@ -176,7 +176,7 @@ struct ProviderEndpoint: Sendable {
         }
     }
 
-    private func void(_ reason: APNsReason, _ since: Instant, _ draft: ProviderRules.Draft) -> ProviderAnswer {
+    private func revoked(_ reason: APNsReason, _ since: Instant, _ draft: ProviderRules.Draft) -> ProviderAnswer {
         let ago = clock.now - since
         return .refused(reason, apnsID: draft.apnsID, timestamp: (real.now - ago).milliseconds)
     }

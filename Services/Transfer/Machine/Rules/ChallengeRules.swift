@@ -7,11 +7,11 @@ import Timeline
 extension Decision<TransferMachine> {
     mutating func challenge(_ claim: AttemptClaim, _ challenge: AuthenticationChallenge) throws(TransferRefusal) {
         _ = try claimed(claim)
-        endAttempt(claim.place, .authenticationRequired)
+        endAttempt(claim.taskKey, .authenticationRequired)
         let id = identifier()
         emit(
             .challengeReceived(
-                .init(claim.place) { event in
+                .init(claim.taskKey) { event in
                     event.id = id
                     event.challenge = challenge
                 }))
@@ -23,7 +23,7 @@ extension Decision<TransferMachine> {
             guard let pending = task.challenge, pending.countdown == nil else { continue }
             emit(
                 .challengePresented(
-                    .init(TaskPlace(app: session.app, session: id, task: task.task)) { event in
+                    .init(TaskKey(app: session.app, session: id, task: task.task)) { event in
                         event.id = pending.id
                         event.challenge = pending.challenge
                         event.until = now + policy.challengeTime
@@ -35,17 +35,17 @@ extension Decision<TransferMachine> {
         _ app: String, _ challenge: String, _ disposition: ChallengeDisposition, _ credential: String?
     ) throws(TransferRefusal) {
         try requireRunning(app)
-        guard let place = state.task(asked: challenge, of: app), let task = state.task(place),
+        guard let taskKey = state.task(asked: challenge, of: app), let task = state.task(taskKey),
             let asked = task.challenge,
-            let session = state.sessions[place.session]
+            let session = state.sessions[taskKey.session]
         else { throw .unknownChallenge(challenge) }
-        settle(place, asked, disposition, credential: credential)
+        settle(taskKey, asked, disposition, credential: credential)
         guard disposition == .useCredential else { return }
         // A credential belongs to the session, so it answers equal challenges of its other tasks too.
         for other in session.tasks where other.task != task.task {
             guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
             settle(
-                TaskPlace(app: app, session: place.session, task: other.task), pending, disposition,
+                TaskKey(app: app, session: taskKey.session, task: other.task), pending, disposition,
                 credential: credential)
         }
     }
@@ -55,19 +55,19 @@ extension Decision<TransferMachine> {
             for task in session.tasks {
                 guard let pending = task.challenge, let until = pending.countdown?.until, until <= now else { continue }
                 settle(
-                    TaskPlace(app: session.app, session: id, task: task.task), pending, .performDefaultHandling,
+                    TaskKey(app: session.app, session: id, task: task.task), pending, .performDefaultHandling,
                     timedOut: true)
             }
         }
     }
 
     private mutating func settle(
-        _ place: TaskPlace, _ pending: PendingChallenge, _ disposition: ChallengeDisposition,
+        _ taskKey: TaskKey, _ pending: PendingChallenge, _ disposition: ChallengeDisposition,
         credential: String? = nil, timedOut: Bool = false
     ) {
         emit(
             .challengeAnswered(
-                .init(place) { event in
+                .init(taskKey) { event in
                     event.id = pending.id
                     event.disposition = disposition
                     event.credential = disposition == .useCredential ? credential : nil
@@ -76,20 +76,20 @@ extension Decision<TransferMachine> {
         let isTrust = pending.challenge.authenticationMethod == .serverTrust
         switch disposition {
         case .useCredential: break
-        case .cancelAuthenticationChallenge: cancel(place, .userCancelledAuthentication)
+        case .cancelAuthenticationChallenge: cancel(taskKey, .userCancelledAuthentication)
         // Default handling does not trust the server, and there is no other way to trust it.
         case .performDefaultHandling, .rejectProtectionSpace:
-            if isTrust { complete(place, .serverCertificateUntrusted) }
+            if isTrust { complete(taskKey, .serverCertificateUntrusted) }
         }
     }
 }
 
 extension TransferMachine {
     /// Returns the task of an app that waits for the answer to a challenge.
-    public func task(asked challenge: String, of app: String) -> TaskPlace? {
+    public func task(asked challenge: String, of app: String) -> TaskKey? {
         for (id, session) in sessions where session.app == app {
             guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }) else { continue }
-            return TaskPlace(app: app, session: id, task: task.task)
+            return TaskKey(app: app, session: id, task: task.task)
         }
         return nil
     }

@@ -27,31 +27,31 @@ extension Decision<TransferMachine> {
 
     /// Reports the latest progress of each task that the app missed while it was suspended.
     private mutating func tellProgress(_ id: String, _ session: BackgroundSession) {
-        for task in session.tasks where task.untoldBytes > 0 || task.untoldResume != nil {
+        for task in session.tasks where task.undeliveredBytes > 0 || task.undeliveredResume != nil {
             emit(
                 .progressTold(
-                    .init(TaskPlace(app: session.app, session: id, task: task.task)) { event in
+                    .init(TaskKey(app: session.app, session: id, task: task.task)) { event in
                         event.kind = task.kind
-                        event.bytes = task.untoldBytes
+                        event.bytes = task.undeliveredBytes
                         event.totalBytes = task.kind == .upload ? task.bytesSent : task.bytesReceived
                         event.totalBytesExpected = task.kind == .upload ? task.body?.length : task.bytesExpected
-                        event.resumedAt = task.untoldResume
+                        event.resumedAt = task.undeliveredResume
                     }))
         }
     }
 
     /// Reports the finished tasks in the order in which they finished. Each `didFinishDownloadingTo` must return first.
     private mutating func tellFinished(_ id: String) {
-        while let session = state.sessions[id], session.finishing == nil, let first = session.untold.first {
+        while let session = state.sessions[id], session.finishing == nil, let first = session.undelivered.first {
             guard let task = session[first], task.hasFileToOffer else {
                 deliver(id, session)
                 continue
             }
-            let place = TaskPlace(app: session.app, session: id, task: first)
-            emit(.downloadFinished(.init(place) { $0.until = now + policy.callbackTime }))
-            if let name = task.claimedAs { returnFromCallback(place, claiming: name) }
+            let taskKey = TaskKey(app: session.app, session: id, task: first)
+            emit(.downloadFinished(.init(taskKey) { $0.until = now + policy.callbackTime }))
+            if let name = task.claimedAs { returnFromCallback(taskKey, claiming: name) }
         }
-        guard let session = state.sessions[id], session.untold.isEmpty, session.finishing == nil,
+        guard let session = state.sessions[id], session.undelivered.isEmpty, session.finishing == nil,
             session.wake == .begun, !session.hasFinishedEvents, session.tasks.allSatisfy({ $0.challenge == nil })
         else { return }
         emit(.eventsDelivered(.init(app: session.app, finishesEvents: true, session: id, tasks: [])))
@@ -59,8 +59,8 @@ extension Decision<TransferMachine> {
 
     /// Delivers `didCompleteWithError` for all tasks before the next one with a file to offer.
     private mutating func deliver(_ id: String, _ session: BackgroundSession) {
-        let tasks = Array(session.untold.prefix { session[$0]?.hasFileToOffer != true })
-        let isLast = tasks.count == session.untold.count && session.wake == .begun && !session.hasFinishedEvents
+        let tasks = Array(session.undelivered.prefix { session[$0]?.hasFileToOffer != true })
+        let isLast = tasks.count == session.undelivered.count && session.wake == .begun && !session.hasFinishedEvents
         let isAsking = session.tasks.contains { $0.challenge != nil }
         emit(
             .eventsDelivered(
@@ -68,31 +68,31 @@ extension Decision<TransferMachine> {
     }
 
     /// Gives the file of a download to the app: now if the file is offered, else as soon as it is offered.
-    mutating func claim(_ place: TaskPlace, as name: String) throws(TransferRefusal) {
-        try requireRunning(place.app)
-        let task = try task(place)
+    mutating func claim(_ taskKey: TaskKey, as name: String) throws(TransferRefusal) {
+        try requireRunning(taskKey.app)
+        let task = try task(taskKey)
         if task.fate == .claimed, task.claimedAs == name { return }
         guard task.kind == .download, task.error == nil, task.fate == .kept || task.fate == .offered else {
-            throw .nothingToClaim(place.task)
+            throw .nothingToClaim(taskKey.task)
         }
-        let names = state.names(of: place.app)
+        let names = state.names(of: taskKey.app)
         guard names.contains(name) || names.count < policy.filesPerApp else {
             throw .tooManyFiles(limit: policy.filesPerApp)
         }
-        if task.fate == .offered { return returnFromCallback(place, claiming: name) }
+        if task.fate == .offered { return returnFromCallback(taskKey, claiming: name) }
         guard task.claimedAs != name else { return }
-        emit(.fileReserved(.init(place) { $0.claimedAs = name }))
+        emit(.fileReserved(.init(taskKey) { $0.claimedAs = name }))
     }
 
     mutating func returnFromCallback(_ app: String, _ id: String, _ task: Int?) throws(TransferRefusal) {
         try requireRunning(app)
         // A repeated or late return must not end the callback of the next file.
         guard let finishing = try session(app, id).finishing, task ?? finishing.task == finishing.task else { return }
-        returnFromCallback(TaskPlace(app: app, session: id, task: finishing.task), claiming: nil)
+        returnFromCallback(TaskKey(app: app, session: id, task: finishing.task), claiming: nil)
     }
 
-    private mutating func returnFromCallback(_ place: TaskPlace, claiming name: String?) {
-        emit(.downloadReturned(.init(place) { $0.claimedAs = name }))
+    private mutating func returnFromCallback(_ taskKey: TaskKey, claiming name: String?) {
+        emit(.downloadReturned(.init(taskKey) { $0.claimedAs = name }))
     }
 
     mutating func expireCallbacks() {
@@ -100,14 +100,14 @@ extension Decision<TransferMachine> {
             guard let finishing = session.finishing, let until = finishing.countdown.until, until <= now else {
                 continue
             }
-            returnFromCallback(TaskPlace(app: session.app, session: id, task: finishing.task), claiming: nil)
+            returnFromCallback(TaskKey(app: session.app, session: id, task: finishing.task), claiming: nil)
         }
     }
 
     /// Ends all callbacks because the app has called the completion handler of the wake.
     private mutating func returnFromAll(_ id: String) {
         while let session = state.sessions[id], let finishing = session.finishing {
-            returnFromCallback(TaskPlace(app: session.app, session: id, task: finishing.task), claiming: nil)
+            returnFromCallback(TaskKey(app: session.app, session: id, task: finishing.task), claiming: nil)
             tellFinished(id)
         }
     }
@@ -135,7 +135,7 @@ extension TransferTask {
 }
 
 /// The reason why an app is not woken for a session.
-public enum WakeHindrance: String, Word {
+public enum WakeHindrance: String, WireEnum {
     case inForeground, forceQuit, deviceOff
     /// `sessionSendsLaunchEvents` is false.
     case sendsNoLaunchEvents
@@ -162,7 +162,7 @@ extension TransferMachine {
             && session.tasks.contains { $0.challenge != nil }
         guard !asks else { return reasons }
         if session.hasUnfinishedTasks { reasons.append(.unfinishedTasks) }
-        if !session.hasNews || session.untold.isEmpty { reasons.append(.nothingNew) }
+        if !session.hasNews || session.undelivered.isEmpty { reasons.append(.nothingNew) }
         return reasons
     }
 }

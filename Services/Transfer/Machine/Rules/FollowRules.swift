@@ -4,7 +4,7 @@ import OrderedCollections
 
 // Events of `lifecycle`. An event that changes nothing for transfers is dropped.
 extension Decision<TransferMachine> {
-    mutating func follow(_ event: Event) throws(TransferRefusal) {
+    mutating func handle(_ event: Event) throws(TransferRefusal) {
         let told: LifecycleEvent
         do throws(ContractError) {
             told = try LifecycleEvent(type: event.type, version: event.version, data: event.data)
@@ -87,7 +87,7 @@ extension Decision<TransferMachine> {
             if session.wake == .begun { endWake(event.app, id, .terminated) }
             guard event.reason == .forceQuit else { continue }
             for task in session.tasks where task.state != .completed {
-                cancel(TaskPlace(app: session.app, session: id, task: task.task), .cancelledByForceQuit)
+                cancel(TaskKey(app: session.app, session: id, task: task.task), .cancelledByForceQuit)
             }
         }
     }

@@ -28,7 +28,7 @@ extension Decision<TransferMachine> {
         let session = try session(app, id)
         if cancels {
             for task in session.tasks where task.state != .completed {
-                cancel(TaskPlace(app: app, session: id, task: task.task), .cancelled)
+                cancel(TaskKey(app: app, session: id, task: task.task), .cancelled)
             }
         }
         guard !session.isInvalidated else { return }
@@ -38,7 +38,7 @@ extension Decision<TransferMachine> {
     /// Removes an invalidated session after its last callback.
     mutating func end(_ id: String) {
         guard let session = state.sessions[id], session.isInvalidated, !session.hasUnfinishedTasks,
-            session.untold.isEmpty, session.finishing == nil
+            session.undelivered.isEmpty, session.finishing == nil
         else { return }
         emit(.sessionEnded(.init(app: session.app, session: id)))
     }

@@ -42,7 +42,8 @@ extension Decision<TransferMachine> {
         guard !session.isInvalidated else { throw .sessionInvalidated(id) }
         guard session.isAttached else { throw .sessionNotAttached(id) }
         // Finished tasks count until the app is notified of them.
-        guard session.tasks.count(where: { $0.state != .completed }) + session.untold.count < policy.tasksPerSession
+        guard
+            session.tasks.count(where: { $0.state != .completed }) + session.undelivered.count < policy.tasksPerSession
         else { throw .tooManyTasks(limit: policy.tasksPerSession) }
         try requireRoom()
         return session
@@ -52,8 +53,8 @@ extension Decision<TransferMachine> {
         _ session: BackgroundSession, _ id: String, _ fill: (inout TransferEvent.TaskCreated) -> Void
     ) {
         let isInForeground = state.apps[session.app]?.state == .foreground
-        let place = TaskPlace(app: session.app, session: id, task: session.lastTask &+ 1)
-        var created = TransferEvent.TaskCreated(place)
+        let taskKey = TaskKey(app: session.app, session: id, task: session.lastTask &+ 1)
+        var created = TransferEvent.TaskCreated(taskKey)
         // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
         created.discretionary = session.configuration.isDiscretionary || !isInForeground
         created.deadline = now + session.configuration.timeoutIntervalForResource
@@ -81,54 +82,54 @@ extension Decision<TransferMachine> {
     }
 
     /// Resumes a suspended task. Does nothing in other states, as on iOS.
-    mutating func resume(_ place: TaskPlace) throws(TransferRefusal) {
-        try requireRunning(place.app)
-        guard try task(place).state == .suspended else { return }
-        emit(.taskResumed(.init(place)))
+    mutating func resume(_ taskKey: TaskKey) throws(TransferRefusal) {
+        try requireRunning(taskKey.app)
+        guard try task(taskKey).state == .suspended else { return }
+        emit(.taskResumed(.init(taskKey)))
     }
 
-    mutating func suspend(_ place: TaskPlace) throws(TransferRefusal) {
-        try requireRunning(place.app)
-        guard try task(place).state == .running else { return }
-        endAttempt(place, .suspended)
-        emit(.taskSuspended(.init(place)))
+    mutating func suspend(_ taskKey: TaskKey) throws(TransferRefusal) {
+        try requireRunning(taskKey.app)
+        guard try task(taskKey).state == .running else { return }
+        endAttempt(taskKey, .suspended)
+        emit(.taskSuspended(.init(taskKey)))
     }
 
-    mutating func cancel(_ place: TaskPlace, producesResumeData: Bool) throws(TransferRefusal) {
-        try requireRunning(place.app)
-        guard try task(place).state != .completed else { return }
-        cancel(place, .cancelled, producesResumeData: producesResumeData)
+    mutating func cancel(_ taskKey: TaskKey, producesResumeData: Bool) throws(TransferRefusal) {
+        try requireRunning(taskKey.app)
+        guard try task(taskKey).state != .completed else { return }
+        cancel(taskKey, .cancelled, producesResumeData: producesResumeData)
     }
 
-    mutating func cancel(_ place: TaskPlace, _ error: TransferFailure, producesResumeData: Bool = false) {
-        emit(.taskCancelled(.init(place)))
-        endAttempt(place, .cancelled)
-        complete(place, error, producesResumeData: producesResumeData)
+    mutating func cancel(_ taskKey: TaskKey, _ error: TransferFailure, producesResumeData: Bool = false) {
+        emit(.taskCancelled(.init(taskKey)))
+        endAttempt(taskKey, .cancelled)
+        complete(taskKey, error, producesResumeData: producesResumeData)
     }
 
     /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task.
     mutating func expireTasks() {
         for (id, session) in state.sessions {
             for task in session.tasks where task.state != .completed && task.deadline <= now {
-                let place = TaskPlace(app: session.app, session: id, task: task.task)
-                endAttempt(place, .expired)
-                complete(place, .timedOut, producesResumeData: true)
+                let taskKey = TaskKey(app: session.app, session: id, task: task.task)
+                endAttempt(taskKey, .expired)
+                complete(taskKey, .timedOut, producesResumeData: true)
             }
         }
     }
 
     /// Completes a task. With `producesResumeData` the error has resume data if the download can be resumed.
     mutating func complete(
-        _ place: TaskPlace, _ error: TransferFailure?, sha256: String? = nil, producesResumeData: Bool = false
+        _ taskKey: TaskKey, _ error: TransferFailure?, sha256: String? = nil, producesResumeData: Bool = false
     ) {
-        guard let task = state.task(place) else { return }
+        guard let task = state.task(taskKey) else { return }
         var error = error
         if producesResumeData, task.canBeResumed, !isCrowded(by: ResumableDownload(task).binary.count) {
             error?.resumeData = identifier()
         }
         emit(
             .taskCompleted(
-                .init(place) { event in
+                .init(taskKey) { event in
                     event.kind = task.kind
                     event.bytesReceived = task.bytesReceived
                     event.bytesSent = task.kind == .upload ? task.bytesSent : nil
@@ -138,8 +139,10 @@ extension Decision<TransferMachine> {
                 }))
     }
 
-    func task(_ place: TaskPlace) throws(TransferRefusal) -> TransferTask {
-        guard let task = try session(place.app, place.session)[place.task] else { throw .unknownTask(place.task) }
+    func task(_ taskKey: TaskKey) throws(TransferRefusal) -> TransferTask {
+        guard let task = try session(taskKey.app, taskKey.session)[taskKey.task] else {
+            throw .unknownTask(taskKey.task)
+        }
         return task
     }
 }

@@ -12,31 +12,31 @@ extension Decision<TransferMachine> {
         let running = session.tasks.filter { $0.state == .running }
         for task in running where task.attempt != nil {
             guard obstacle(task, session.configuration) != nil else { continue }
-            endAttempt(TaskPlace(app: session.app, session: id, task: task.task), .conditionsLost)
+            endAttempt(TaskKey(app: session.app, session: id, task: task.task), .conditionsLost)
         }
         let order = running.sorted { ($1.request.priority, $0.task) < ($0.request.priority, $1.task) }
         for task in order {
-            let place = TaskPlace(app: session.app, session: id, task: task.task)
-            guard let task = state.task(place), task.attempt == nil else { continue }
+            let taskKey = TaskKey(app: session.app, session: id, task: task.task)
+            guard let task = state.task(taskKey), task.attempt == nil else { continue }
             guard let hindrance = waiting(task, id) else {
-                schedule(place, task)
+                schedule(taskKey, task)
                 continue
             }
             guard task.waiting != hindrance.reason || task.waitsUntil != hindrance.until else { continue }
             emit(
                 .taskHeld(
-                    .init(place) { event in
+                    .init(taskKey) { event in
                         event.waiting = hindrance.reason
                         event.until = hindrance.until
                     }))
         }
     }
 
-    private mutating func schedule(_ place: TaskPlace, _ task: TransferTask) {
+    private mutating func schedule(_ taskKey: TaskKey, _ task: TransferTask) {
         let from = ResumeRule.offset(task)
         emit(
             .attemptScheduled(
-                .init(place) { event in
+                .init(taskKey) { event in
                     event.epoch = task.epoch &+ 1
                     event.from = from
                 }))

@@ -47,7 +47,7 @@ extension BackgroundSession {
         hasNews = old.hasNews
         lastTask = old.lastTask
         tasks = old.tasks.map(TransferTask.init)
-        untold = old.untold
+        undelivered = old.undelivered
     }
 }
 

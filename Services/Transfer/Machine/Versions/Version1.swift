@@ -28,7 +28,7 @@ struct Version1: Record {
         var hasNews = false
         var lastTask = 0
         var tasks: [Task] = []
-        var untold: [Int] = []
+        var undelivered: [Int] = []
     }
 
     struct Task: Record {
@@ -75,12 +75,12 @@ struct Version1: Record {
 
     // Enum values are stored by index. A value that was inserted later shifted the others.
 
-    enum Waiting: String, Word {
+    enum Waiting: String, WireEnum {
         case waitingForConnectivity, waitingForWiFi, waitingForPower, waitingForBeginDate, backingOff, queuedPerHost
     }
 
-    enum End: String, Word {
+    enum End: String, WireEnum {
         case finished, connectionLost, timedOut, cannotConnect, hostNotFound, tooManyRedirects, originNotAllowed
-        case cannotWrite, resourceChanged, conditionsLost, suspended, cancelled, expired, moverLost
+        case cannotWrite, resourceChanged, conditionsLost, suspended, cancelled, expired, workerLost
     }
 }

@@ -13,12 +13,12 @@ struct ChallengeAnswer: Record, Equatable {
     func requireSense() throws(Problem) {
         switch (disposition, credential) {
         case (.useCredential, nil):
-            throw .invalidDocument.because("credential: required for useCredential")
+            throw .invalidDocument.with(detail: "credential: required for useCredential")
         case (.useCredential, let credential?) where !credential.isOfOneKind:
-            throw .invalidDocument.because(
-                "credential: must have either user and password, or token, or fingerprint")
+            throw .invalidDocument.with(
+                detail: "credential: must have either user and password, or token, or fingerprint")
         case (.useCredential, _?), (_, nil): return
-        case (_, _?): throw .invalidDocument.because("credential: allowed for useCredential only")
+        case (_, _?): throw .invalidDocument.with(detail: "credential: allowed for useCredential only")
         }
     }
 }
@@ -33,10 +33,10 @@ struct CredentialDocument: Record, Equatable {
     var user: String?
 
     enum Constraints {
-        static let fingerprint: Rule<String> = .text(64...95)
-        static let password: Rule<String> = .text(0...1024)
-        static let token: Rule<String> = .text(1...4096)
-        static let user: Rule<String> = .text(0...256)
+        static let fingerprint: Constraint<String> = .text(64...95)
+        static let password: Constraint<String> = .text(0...1024)
+        static let token: Constraint<String> = .text(1...4096)
+        static let user: Constraint<String> = .text(0...256)
     }
 
     fileprivate var isOfOneKind: Bool {

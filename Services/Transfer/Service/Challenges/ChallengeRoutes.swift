@@ -27,10 +27,10 @@ struct ChallengeRoutes: Sendable {
         let challenge = try context.parameters.identifier("challenge")
         let key = AggregateKey.device(try context.parameters.identifier("device"))
         let (state, _) = try await routes.read(request, context)
-        let place = state.task(asked: challenge, of: app)
+        let taskKey = state.task(asked: challenge, of: app)
         // Two concurrent answers must not overwrite each other's credential, so each has its own name.
         let name = UUID().lowercased
-        if let credential = answer.credential, let asked = place.flatMap({ state.task($0) })?.challenge {
+        if let credential = answer.credential, let asked = taskKey.flatMap({ state.task($0) })?.challenge {
             _ = try context.requireCaller(.operate)
             guard credential.answers(asked.challenge) else { throw Problem.credentialMismatch }
             // Stored before the command, so that a worker finds it when the attempt continues.
@@ -41,7 +41,7 @@ struct ChallengeRoutes: Sendable {
                 app: app, id: challenge, answer.disposition, credential: answer.credential == nil ? nil : name),
             to: key, request, context
         ) { aggregate, _ in
-            place.flatMap { aggregate.state.task($0) }.map { TaskDocument($0).jsonBytes } ?? []
+            taskKey.flatMap { aggregate.state.task($0) }.map { TaskDocument($0).jsonBytes } ?? []
         }
     }
 }

@@ -7,7 +7,7 @@ struct CredentialSweep: Service {
     private static let pause = Duration.seconds(3600)
 
     let table: CredentialTable
-    let states: StatesInUse
+    let states: FileReferences
     /// A command may be about to refer to a younger credential.
     var age = Duration.seconds(3600)
     let logger: Logger

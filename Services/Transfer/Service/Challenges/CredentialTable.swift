@@ -29,28 +29,30 @@ struct CredentialTable: Sendable {
         WHERE partition = $1 AND stored_at < now() - $2 * interval '1 second'
         """)
 
-    private func place(_ key: AggregateKey, _ challenge: String) -> [Parameter] {
+    private func keyParameters(_ key: AggregateKey, _ challenge: String) -> [Parameter] {
         [.int4(Int32(key.partition(of: partitions))), .text(key.description), .text(challenge)]
     }
 
     func store(_ credential: CredentialDocument, for key: AggregateKey, _ challenge: String) async throws(PostgresError)
     {
-        _ = try await pool.run(Call(Self.insert, place(key, challenge) + [.bytes(credential.binary)]))
+        _ = try await pool.execute(Query(Self.insert, keyParameters(key, challenge) + [.bytes(credential.binary)]))
     }
 
     func find(_ key: AggregateKey, _ challenge: String) async throws(PostgresError) -> CredentialDocument? {
-        guard let row = try await pool.run(Call(Self.find, place(key, challenge))).first else { return nil }
+        guard let row = try await pool.execute(Query(Self.find, keyParameters(key, challenge))).first else {
+            return nil
+        }
         return CredentialDocument(binary: try row.bytes(0))
     }
 
     func remove(_ key: AggregateKey, _ challenge: String) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.remove, place(key, challenge)))
+        _ = try await pool.execute(Query(Self.remove, keyParameters(key, challenge)))
     }
 
     /// Returns the credentials that were stored at least `age` ago.
     func old(_ partition: Int, _ age: Duration) async throws(PostgresError) -> [Place] {
         let parameters: [Parameter] = [.int4(Int32(partition)), .double(Double(age.components.seconds))]
-        return try await pool.run(Call(Self.old, parameters)).map { row throws(PostgresError) in
+        return try await pool.execute(Query(Self.old, parameters)).map { row throws(PostgresError) in
             Place(device: AggregateKey(try row.text(0)), challenge: try row.text(1))
         }
     }

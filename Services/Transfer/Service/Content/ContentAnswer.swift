@@ -10,7 +10,7 @@ enum ContentAnswer: Equatable {
     case ranges([Range<Int>])
 
     /// - Parameter isHead: HEAD ignores `Range` (section 14.2).
-    init(_ conditions: Conditions, on current: Conditions.Validators, size: Int, isHead: Bool, now: Instant) {
+    init(_ conditions: Preconditions, on current: Preconditions.Validators, size: Int, isHead: Bool, now: Instant) {
         switch conditions.verdict(on: current, isReading: true, now: now) {
         case .failed: self = .preconditionFailed
         case .notModified: self = .notModified

@@ -25,7 +25,7 @@ extension Problem {
         detail: "A path has at most 1024 bytes, in segments of 1 to 255 bytes.")
     static let bodyCut = Problem(
         .badRequest, "body_cut", "Request body is cut off", detail: "Nothing is stored. Send the whole body again.")
-    static let contentChanged = Problem.preconditionFailed.because("The file does not meet the preconditions.")
+    static let contentChanged = Problem.preconditionFailed.with(detail: "The file does not meet the preconditions.")
 
     /// Returns the problem with the size, so that the client can correct its range.
     static func rangeNotSatisfiable(size: Int) -> Problem {

@@ -18,33 +18,33 @@ struct ContentPath: Equatable {
     /// - Throws: `invalid_path` with the reason.
     init(target: String) throws(Problem) {
         guard target.hasPrefix(Self.prefix) else {
-            throw .invalidPath.because("the path must begin with \(Self.prefix)")
+            throw .invalidPath.with(detail: "the path must begin with \(Self.prefix)")
         }
         var segments: [String] = []
         for part in target.dropFirst(Self.prefix.count).split(separator: "/", omittingEmptySubsequences: false) {
             guard let segment = part.removingPercentEncoding else {
-                throw .invalidPath.because(
-                    "the path must be UTF-8, and two hexadecimal digits must follow each percent sign")
+                throw .invalidPath.with(
+                    detail: "the path must be UTF-8, and two hexadecimal digits must follow each percent sign")
             }
             segments.append(try Self.checked(segment))
         }
         text = segments.joined(separator: "/")
         guard text.utf8.count <= Self.longest else {
-            throw .invalidPath.because("the path has more than \(Self.longest) bytes")
+            throw .invalidPath.with(detail: "the path has more than \(Self.longest) bytes")
         }
     }
 
     private static func checked(_ segment: String) throws(Problem) -> String {
-        guard !segment.isEmpty else { throw .invalidPath.because("a segment is empty") }
-        guard segment != ".", segment != ".." else { throw .invalidPath.because("a segment is . or ..") }
+        guard !segment.isEmpty else { throw .invalidPath.with(detail: "a segment is empty") }
+        guard segment != ".", segment != ".." else { throw .invalidPath.with(detail: "a segment is . or ..") }
         guard !segment.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-            throw .invalidPath.because("a segment has a control character")
+            throw .invalidPath.with(detail: "a segment has a control character")
         }
         // An encoded slash would make two different paths look the same when decoded.
         // Compares bytes, because in Swift a slash with a combining mark is another character.
-        guard !segment.utf8.contains(0x2F) else { throw .invalidPath.because("a segment has a slash") }
+        guard !segment.utf8.contains(0x2F) else { throw .invalidPath.with(detail: "a segment has a slash") }
         guard segment.utf8.count <= longestSegment else {
-            throw .invalidPath.because("a segment has more than \(longestSegment) bytes")
+            throw .invalidPath.with(detail: "a segment has more than \(longestSegment) bytes")
         }
         return segment
     }

@@ -11,10 +11,10 @@ extension ContentRoutes {
         let path = try ContentPath(target: request.uri.path).text
         // A server without partial PUT should refuse Content-Range (section 14.5).
         guard request.headers[.contentRange] == nil else {
-            throw Problem.invalidHeader.because("Content-Range: PUT replaces the whole file")
+            throw Problem.invalidHeader.with(detail: "Content-Range: PUT replaces the whole file")
         }
         let type = try contentType(request)
-        let conditions = Conditions(request.headers)
+        let conditions = Preconditions(request.headers)
         // An early check, so that a client need not send a body for nothing. The check in `place` decides.
         try conditions.require(of: try await table.find(path), now: clock.now)
         let name = UUID().lowercased
@@ -40,7 +40,7 @@ extension ContentRoutes {
     /// Removes a file (RFC 9110 section 9.3.5).
     func delete(_ request: Request, _ context: ServiceContext) async throws -> Response {
         let path = try ContentPath(target: request.uri.path).text
-        let conditions = Conditions(request.headers)
+        let conditions = Preconditions(request.headers)
         while true {
             let found = try await table.find(path)
             try conditions.require(of: found, now: clock.now)
@@ -57,7 +57,7 @@ extension ContentRoutes {
     /// Makes the row of a path refer to a new file, if the preconditions hold. Repeats after a concurrent change.
     ///
     /// - Returns: whether the path is new.
-    private func place(_ content: inout StoredContent, _ conditions: Conditions) async throws -> Bool {
+    private func place(_ content: inout StoredContent, _ conditions: Preconditions) async throws -> Bool {
         while true {
             let former = try await table.find(content.path)
             let now = clock.now
@@ -78,7 +78,7 @@ extension ContentRoutes {
     private func contentType(_ request: Request) throws(Problem) -> String {
         guard let type = request.headers[.contentType] else { return "application/octet-stream" }
         guard type.utf8.count <= 255, type.contains("/"), type.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-            throw .invalidHeader.because("Content-Type: must be a media type of at most 255 characters")
+            throw .invalidHeader.with(detail: "Content-Type: must be a media type of at most 255 characters")
         }
         return type
     }

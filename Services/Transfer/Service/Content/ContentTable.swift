@@ -52,7 +52,9 @@ struct ContentTable: Sendable {
     }
 
     func find(_ path: String) async throws(PostgresError) -> StoredContent? {
-        guard let row = try await pool.run(Call(Self.find, [partition(path), .text(path)])).first else { return nil }
+        guard let row = try await pool.execute(Query(Self.find, [partition(path), .text(path)])).first else {
+            return nil
+        }
         return StoredContent(
             path: path, file: try row.text(0), size: try row.int(1), sha256: try row.text(2),
             contentType: try row.text(3), modifiedAt: Instant(milliseconds: Int64(try row.int(4))))
@@ -68,9 +70,9 @@ struct ContentTable: Sendable {
             .text(content.sha256), .text(content.contentType),
             .int(Int(content.modifiedAt.milliseconds)),
         ]
-        guard let former else { return try await !pool.run(Call(Self.add, parameters)).isEmpty }
+        guard let former else { return try await !pool.execute(Query(Self.add, parameters)).isEmpty }
         parameters.append(.text(former.file))
-        return try await !pool.run(Call(Self.replace, parameters)).isEmpty
+        return try await !pool.execute(Query(Self.replace, parameters)).isEmpty
     }
 
     /// Removes the row of a path.
@@ -78,12 +80,12 @@ struct ContentTable: Sendable {
     /// - Returns: false if the row has changed meanwhile; then this changes nothing.
     func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
         let parameters: [Parameter] = [partition(content.path), .text(content.path), .text(content.file)]
-        return try await !pool.run(Call(Self.remove, parameters)).isEmpty
+        return try await !pool.execute(Query(Self.remove, parameters)).isEmpty
     }
 
     /// Returns the files that paths refer to.
     func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
-        let rows = try await pool.run(Call(Self.inUse, [.texts(files)]))
+        let rows = try await pool.execute(Query(Self.inUse, [.texts(files)]))
         return Set(try rows.map { row throws(PostgresError) in try row.text(0) })
     }
 }

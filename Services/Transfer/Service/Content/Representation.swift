@@ -10,7 +10,7 @@ import Timeline
 struct Representation: Sendable {
     let pieces: [FilePiece]
     let contentType: String
-    let validators: Conditions.Validators
+    let validators: Preconditions.Validators
     /// Gets the size of each sent chunk.
     let onSent: @Sendable (Int) -> Void
     /// Returns the digest of the whole in the format of RFC 9530; nil if there is none.
@@ -23,7 +23,7 @@ struct Representation: Sendable {
     /// - Throws: `precondition_failed`, `range_not_satisfiable`.
     func response(to request: Request, on channel: any Channel, now: Instant) async throws -> Response {
         let answer = ContentAnswer(
-            Conditions(request.headers), on: validators, size: size, isHead: request.method == .head, now: now)
+            Preconditions(request.headers), on: validators, size: size, isHead: request.method == .head, now: now)
         var headers: HTTPFields = [.acceptRanges: "bytes", .eTag: validators.etag]
         // An origin server must not send a date in the future (RFC 9110 section 8.8.2.1).
         if let date = validators.modifiedAt, date <= now { headers[.lastModified] = HTTPDate.text(date) }

@@ -16,13 +16,13 @@ struct DownloadRequest: Record, Equatable {
     var url: String?
 
     enum Constraints {
-        static let countOfBytesClientExpectsToReceive: Rule<Int> = .range(0...Int.max)
-        static let countOfBytesClientExpectsToSend: Rule<Int> = .range(0...Int.max)
-        static let earliestBeginDate: Rule<Instant> = .documented
-        static let headers: Rule<OrderedDictionary<String, String>> = .requestHeaders
-        static let priority: Rule<Double> = .range(0...1)
-        static let resumeData: Rule<String> = .text(1...64)
-        static let url: Rule<String> = .text(1...2048)
+        static let countOfBytesClientExpectsToReceive: Constraint<Int> = .range(0...Int.max)
+        static let countOfBytesClientExpectsToSend: Constraint<Int> = .range(0...Int.max)
+        static let earliestBeginDate: Constraint<Instant> = .documented
+        static let headers: Constraint<OrderedDictionary<String, String>> = .requestHeaders
+        static let priority: Constraint<Double> = .range(0...1)
+        static let resumeData: Constraint<String> = .text(1...64)
+        static let url: Constraint<String> = .text(1...2048)
     }
 
     /// - Throws: `invalid_document` if it has both `url` and `resumeData`, or neither.
@@ -38,12 +38,12 @@ struct DownloadRequest: Record, Equatable {
             return .download(app: app, session: session, request)
         case (nil, let resumeData?):
             guard headers.isEmpty else {
-                throw .invalidDocument.because("headers: a resumed download has the headers of its first request")
+                throw .invalidDocument.with(detail: "headers: a resumed download has the headers of its first request")
             }
             return .downloadResuming(
                 app: app, session: session, resumeData: resumeData,
                 RequestChanges(earliestBeginDate: earliestBeginDate, priority: priority))
-        default: throw .invalidDocument.because("either url or resumeData is required")
+        default: throw .invalidDocument.with(detail: "either url or resumeData is required")
         }
     }
 }
@@ -61,14 +61,16 @@ struct UploadRequest: Record, Equatable {
     var url = ""
 
     enum Constraints {
-        static let countOfBytesClientExpectsToReceive: Rule<Int> = .range(0...Int.max)
-        static let countOfBytesClientExpectsToSend: Rule<Int> = .range(0...Int.max)
-        static let earliestBeginDate: Rule<Instant> = .documented
-        static let file: Rule<String> = .text(1...1024)
-        static let headers: Rule<OrderedDictionary<String, String>> = .requestHeaders
-        static let method: Rule<String> = Rule("must be POST, PUT or PATCH") { ["POST", "PUT", "PATCH"].contains($0) }
-        static let priority: Rule<Double> = .range(0...1)
-        static let url: Rule<String> = .text(1...2048)
+        static let countOfBytesClientExpectsToReceive: Constraint<Int> = .range(0...Int.max)
+        static let countOfBytesClientExpectsToSend: Constraint<Int> = .range(0...Int.max)
+        static let earliestBeginDate: Constraint<Instant> = .documented
+        static let file: Constraint<String> = .text(1...1024)
+        static let headers: Constraint<OrderedDictionary<String, String>> = .requestHeaders
+        static let method: Constraint<String> = Constraint("must be POST, PUT or PATCH") {
+            ["POST", "PUT", "PATCH"].contains($0)
+        }
+        static let priority: Constraint<Double> = .range(0...1)
+        static let url: Constraint<String> = .text(1...2048)
     }
 
     var transferRequest: TransferRequest {
@@ -89,13 +91,13 @@ struct ClaimRequest: Record, Equatable {
     var name = ""
 
     enum Constraints {
-        static let name: Rule<String> = .identifier
+        static let name: Constraint<String> = .identifier
     }
 }
 
-extension Rule where T == Instant {
-    fileprivate static var documented: Rule<Instant> {
-        Rule("must be in the years 1970 to 9999") { Instant.documented.contains($0) }
+extension Constraint where T == Instant {
+    fileprivate static var documented: Constraint<Instant> {
+        Constraint("must be in the years 1970 to 9999") { Instant.documented.contains($0) }
     }
 }
 
@@ -105,6 +107,6 @@ struct CallbackCompletion: Record, Equatable {
     var task: Int?
 
     enum Constraints {
-        static let task: Rule<Int> = .range(1...Int.max)
+        static let task: Constraint<Int> = .range(1...Int.max)
     }
 }

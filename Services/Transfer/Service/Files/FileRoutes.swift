@@ -61,7 +61,7 @@ struct FileRoutes: Sendable {
         return try await files.keep(file) { naming in
             try await routes.commands.submit(
                 .storeFile(app: app, name: name, file), to: key, request, context, status: .created,
-                sameness: "\(file.sha256 ?? "") \(file.contentType ?? "")"
+                fingerprint: "\(file.sha256 ?? "") \(file.contentType ?? "")"
             ) { aggregate, _ in
                 naming.done()
                 return aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []

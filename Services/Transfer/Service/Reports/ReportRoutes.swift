@@ -35,11 +35,11 @@ struct ReportRoutes: Sendable {
         ) { request, context in
             let limit = try request.query("limit", in: 1...500, default: 100)
             let cursor = try request.query("cursor", in: 1...Int.max, default: .max)
-            let place = try routes.taskPlace(context)
+            let taskKey = try routes.taskKey(context)
             // Refuses a caller without access to the device.
             _ = try await routes.read(request, context)
             let key = AggregateKey.device(try context.parameters.identifier("device"))
-            return Response(try await timeline.page(key, place, before: cursor, limit: limit))
+            return Response(try await timeline.page(key, taskKey, before: cursor, limit: limit))
         }
     }
 }

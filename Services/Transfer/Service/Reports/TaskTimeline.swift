@@ -18,13 +18,12 @@ struct TaskTimeline: Sendable {
         """)
 
     /// Returns at most `limit` events before an offset, newest first.
-    func page(_ key: AggregateKey, _ place: TaskPlace, before offset: Int, limit: Int) async throws -> TimelineDocument
-    {
+    func page(_ key: AggregateKey, _ place: TaskKey, before offset: Int, limit: Int) async throws -> TimelineDocument {
         let parameters: [Parameter] = [
             .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(place.app), .int(offset),
             .text(place.session), .text(String(place.task)), .int(limit),
         ]
-        let rows = try await pool.run(Call(Self.page, parameters))
+        let rows = try await pool.execute(Query(Self.page, parameters))
         var document = TimelineDocument()
         document.items = try rows.map { row in
             var entry = TimelineDocument.Entry()

@@ -5,8 +5,8 @@ import Postgres
 import Records
 import TransferMachine
 
-/// The table `transfer.movers` with the leases of workers, and the scan of all states.
-struct MoverTable: Sendable {
+/// The table `transfer.workers` with the leases of workers, and the scan of all states.
+struct WorkerTable: Sendable {
     /// Seconds until the lease of a worker expires.
     static let lease = 10.0
 
@@ -19,7 +19,7 @@ struct MoverTable: Sendable {
         """)
     private static let dead = Statement("SELECT mover FROM transfer.movers WHERE expires_at < now()")
     private static let alive = Statement("SELECT mover FROM transfer.movers WHERE expires_at >= now()")
-    private static let bury = Statement("DELETE FROM transfer.movers WHERE mover = $1 AND expires_at < now()")
+    private static let reap = Statement("DELETE FROM transfer.movers WHERE mover = $1 AND expires_at < now()")
     private static let states = Statement(
         """
         SELECT key, state, machine_version::int8 FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3
@@ -29,22 +29,24 @@ struct MoverTable: Sendable {
 
     /// Whether no device has a state.
     var isEmpty: Bool {
-        get async throws(PostgresError) { try await pool.run(Call(Self.isEmpty, rowsExpected: 1))[0].bool(0) }
+        get async throws(PostgresError) { try await pool.execute(Query(Self.isEmpty, rowsExpected: 1))[0].bool(0) }
     }
 
-    func enrol(_ mover: UUID, for seconds: Double = MoverTable.lease) async throws(PostgresError) {
-        _ = try await pool.run(Call(Self.enrol, [.uuid(mover), .double(seconds)]))
+    func enrol(_ worker: UUID, for seconds: Double = WorkerTable.lease) async throws(PostgresError) {
+        _ = try await pool.execute(Query(Self.enrol, [.uuid(worker), .double(seconds)]))
     }
 
     func dead() async throws(PostgresError) -> [UUID] {
-        try await pool.run(Call(Self.dead)).map { row throws(PostgresError) in try row.uuid(0) }
+        try await pool.execute(Query(Self.dead)).map { row throws(PostgresError) in try row.uuid(0) }
     }
 
     func alive() async throws(PostgresError) -> Set<UUID> {
-        Set(try await pool.run(Call(Self.alive)).map { row throws(PostgresError) in try row.uuid(0) })
+        Set(try await pool.execute(Query(Self.alive)).map { row throws(PostgresError) in try row.uuid(0) })
     }
 
-    func bury(_ mover: UUID) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, [.uuid(mover)])) }
+    func reap(_ worker: UUID) async throws(PostgresError) {
+        _ = try await pool.execute(Query(Self.reap, [.uuid(worker)]))
+    }
 
     /// Calls `body` for the states of all devices. It reads them in pages.
     ///
@@ -72,8 +74,8 @@ struct MoverTable: Sendable {
     func states(
         of partition: Int, after key: String, limit: Int
     ) async throws(PostgresError) -> [(key: String, state: [UInt8], version: Int)] {
-        let call = Call(Self.states, [.int4(Int32(partition)), .text(key), .int(limit)])
-        return try await pool.run(call).map { row throws(PostgresError) in
+        let call = Query(Self.states, [.int4(Int32(partition)), .text(key), .int(limit)])
+        return try await pool.execute(call).map { row throws(PostgresError) in
             (try row.text(0), try row.bytes(1), try row.int(2))
         }
     }

@@ -87,8 +87,8 @@ struct DraftRoutes: Sendable {
             if version.knowsPartialUpload { fields[.uploadLimit] = limits(upload, version) }
             await context.sendInterim(.uploadResumptionSupported, fields)
         }
-        let appended = try await store.take(upload, context) { flight in
-            try await append(request, context, to: upload, completes ?? true, version, understands, flight)
+        let appended = try await store.take(upload, context) { active in
+            try await append(request, context, to: upload, completes ?? true, version, understands, active)
         }
         var headers: HTTPFields = [.location: location(of: upload, request)]
         describe(appended, version, in: &headers)
@@ -98,8 +98,8 @@ struct DraftRoutes: Sendable {
     private func head(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
         let told: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
         if version.refusesStateInHead, told.contains(where: { request.headers[$0] != nil }) {
-            throw Problem.invalidHeader.because(
-                "HEAD must not have Upload-Offset, Upload-Complete or Upload-Incomplete")
+            throw Problem.invalidHeader.with(
+                detail: "HEAD must not have Upload-Offset, Upload-Complete or Upload-Incomplete")
         }
         return try await store.take(context, .read) { upload, _ in
             var headers: HTTPFields = [.cacheControl: "no-store"]
@@ -115,13 +115,13 @@ struct DraftRoutes: Sendable {
             throw Problem.uploadType.with(.acceptPatch, Self.mediaType)
         }
         guard let offset = request.headers[.uploadOffset].flatMap(naturalNumber) else {
-            throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
+            throw Problem.invalidHeader.with(detail: "Upload-Offset must be a number of bytes")
         }
         // In draft 01 a missing header means complete.
         guard let completes = version.completes(request.headers) ?? (version == .three ? true : nil) else {
-            throw Problem.invalidHeader.because("Upload-Complete must be ?0 or ?1")
+            throw Problem.invalidHeader.with(detail: "Upload-Complete must be ?0 or ?1")
         }
-        return try await store.take(context, .operate) { upload, flight in
+        return try await store.take(context, .operate) { upload, active in
             var upload = upload
             guard offset == upload.received else {
                 throw DraftFault.mismatchingOffset(offset, of: upload, version)
@@ -133,7 +133,7 @@ struct DraftRoutes: Sendable {
                 upload.length = length
             }
             let understands = request.headers[.draftVersion] != nil
-            let appended = try await append(request, context, to: upload, completes, version, understands, flight)
+            let appended = try await append(request, context, to: upload, completes, version, understands, active)
             var headers: HTTPFields = [:]
             describe(appended, version, in: &headers)
             guard appended.isComplete else { return Response(status: version.appended, headers: headers) }
@@ -144,11 +144,11 @@ struct DraftRoutes: Sendable {
 
     private func append(
         _ request: Request, _ context: ServiceContext, to upload: Upload, _ completes: Bool, _ version: DraftVersion,
-        _ understands: Bool, _ flight: UploadFlights.Flight
+        _ understands: Bool, _ active: ActiveUploads.ActiveUpload
     ) async throws -> Upload {
         var append = UploadAppend(request, completes ? .withBody : .not)
         if upload.length != nil { append.overflow = DraftFault.inconsistentLength }
-        let appended = try await store.append(append, to: upload, flight) { offset in
+        let appended = try await store.append(append, to: upload, active) { offset in
             guard understands, version.knowsPartialUpload else { return }
             var fields = interim(version)
             fields[.uploadOffset] = String(offset)

@@ -19,7 +19,7 @@ struct TusCreation: Equatable {
             if text.hasPrefix("final;") {
                 parts = try Self.parts(text.dropFirst("final;".count))
             } else if text != "partial" {
-                throw .invalidHeader.because("Upload-Concat must be partial or final;…")
+                throw .invalidHeader.with(detail: "Upload-Concat must be partial or final;…")
             }
         }
         switch (headers[.uploadLength], headers[.uploadDeferLength]) {
@@ -27,15 +27,17 @@ struct TusCreation: Equatable {
         case (let text?, nil) where parts == nil && naturalNumber(text) != nil: length = naturalNumber(text)
         case (nil, "1") where parts == nil: break
         default:
-            throw .invalidHeader.because(
-                "either Upload-Length in bytes or Upload-Defer-Length: 1 is required; a final upload has neither"
+            throw .invalidHeader.with(
+                detail:
+                    "either Upload-Length in bytes or Upload-Defer-Length: 1 is required; a final upload has neither"
             )
         }
         // Some clients without metadata send an empty header.
         if let text = headers[.uploadMetadata], !text.isEmpty {
             guard Self.isMetadata(text) else {
-                throw .invalidHeader.because(
-                    "Upload-Metadata must be comma-separated pairs of a unique key and an optional base64 value")
+                throw .invalidHeader.with(
+                    detail: "Upload-Metadata must be comma-separated pairs of a unique key and an optional base64 value"
+                )
             }
             metadata = text
         }
@@ -50,7 +52,7 @@ struct TusCreation: Equatable {
             return UUID(uuidString: id) == nil ? nil : id
         }
         guard !ids.isEmpty, ids.count == urls.count else {
-            throw .invalidHeader.because("Upload-Concat must list uploads of this service")
+            throw .invalidHeader.with(detail: "Upload-Concat must list uploads of this service")
         }
         return ids
     }

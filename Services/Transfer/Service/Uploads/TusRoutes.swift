@@ -151,11 +151,11 @@ struct TusRoutes: Sendable {
     private func patch(_ request: Request, _ context: ServiceContext) async throws -> Response {
         guard request.headers[.contentType] == Self.mediaType else { throw Problem.uploadType }
         guard let offset = request.headers[.uploadOffset].flatMap(naturalNumber) else {
-            throw Problem.invalidHeader.because("Upload-Offset must be a number of bytes")
+            throw Problem.invalidHeader.with(detail: "Upload-Offset must be a number of bytes")
         }
         var append = UploadAppend(request, .atLength)
         append.check = try UploadCheck(request.headers, context)
-        let upload = try await store.take(context, .operate) { [append] upload, flight in
+        let upload = try await store.take(context, .operate) { [append] upload, active in
             var upload = upload
             guard !upload.isFinal else { throw Problem.uploadFinal }
             guard offset == upload.received else {
@@ -163,12 +163,13 @@ struct TusRoutes: Sendable {
             }
             if let text = request.headers[.uploadLength] {
                 guard let length = naturalNumber(text), upload.length ?? length == length, length >= offset else {
-                    throw Problem.invalidHeader.because("Upload-Length must be a number of bytes that does not change")
+                    throw Problem.invalidHeader.with(
+                        detail: "Upload-Length must be a number of bytes that does not change")
                 }
                 guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
                 upload.length = length
             }
-            return try await store.append(append, to: upload, flight)
+            return try await store.append(append, to: upload, active)
         }
         var headers: HTTPFields = [.uploadOffset: String(upload.received)]
         headers[.uploadExpires] = upload.expiresAt.map { HTTPDate.text($0) }

@@ -38,7 +38,7 @@ extension UploadStore {
     /// - Returns: the upload after the append.
     /// - Throws: `upload_cut`, `upload_superseded`, `upload_checksum_mismatch`, `invalid_header`, `disk_full`, the overflow.
     func append(
-        _ append: UploadAppend, to upload: Upload, _ flight: UploadFlights.Flight,
+        _ append: UploadAppend, to upload: Upload, _ active: ActiveUploads.ActiveUpload,
         progress: (Int) async -> Void = { _ in }
     ) async throws -> Upload {
         let limit = min(upload.length ?? limits.maxSize, limits.maxSize)
@@ -48,14 +48,14 @@ extension UploadStore {
         var iterator = append.body.makeAsyncIterator()
         var isCut = false
         reading: while true {
-            flight.receives(true)
+            active.receives(true)
             let buffer: ByteBuffer?
             do { buffer = try await iterator.next() } catch {
                 // The connection failed. The client will send HEAD to get the offset.
                 isCut = true
                 break reading
             }
-            flight.receives(false)
+            active.receives(false)
             guard let buffer else { break }
             counts.received(buffer.readableBytes, by: .uploads)
             guard buffer.readableBytes <= limit - writer.offset else {
@@ -64,9 +64,9 @@ extension UploadStore {
             }
             if try await writer.write(buffer) { await progress(writer.upload.received) }
         }
-        flight.receives(false)
+        active.receives(false)
         // An orderly close of the connection within a body can look like the end of the body.
-        isCut = isCut || append.announced.map { writer.offset - start < $0 } ?? flight.isStopped
+        isCut = isCut || append.announced.map { writer.offset - start < $0 } ?? active.isStopped
         let isWhole = !isCut
         if isWhole, let check = append.check {
             do { try await writer.hold(to: check) } catch {
@@ -84,7 +84,7 @@ extension UploadStore {
         guard isWhole else {
             throw append.check == nil
                 ? Problem.uploadCut
-                : .uploadCut.because("The upload keeps no bytes of this request, because its checksum is unknown.")
+                : .uploadCut.with(detail: "The upload keeps no bytes of this request, because its checksum is unknown.")
         }
         return result
     }

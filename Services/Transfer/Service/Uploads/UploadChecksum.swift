@@ -20,7 +20,7 @@ struct UploadChecksum: Sendable {
             let digest = Data(base64Encoded: String(parts[1])), digest.count == algorithm.byteCount
         else {
             let algorithms = Algorithm.allCases.map(\.rawValue).joined(separator: " or ")
-            throw .invalidHeader.because("Upload-Checksum must be \(algorithms) and the digest in base64")
+            throw .invalidHeader.with(detail: "Upload-Checksum must be \(algorithms) and the digest in base64")
         }
         (self.algorithm, self.digest) = (algorithm, digest)
     }
@@ -51,7 +51,7 @@ enum UploadCheck: Sendable {
         case (nil, false): return nil
         case (nil, true): self = .trailer(context)
         case (let text?, false): self = .header(try UploadChecksum(header: text))
-        case (_?, true): throw .invalidHeader.because("Upload-Checksum must be a header or a trailer, not both")
+        case (_?, true): throw .invalidHeader.with(detail: "Upload-Checksum must be a header or a trailer, not both")
         }
     }
 
@@ -70,8 +70,8 @@ enum UploadCheck: Sendable {
         case .header(let checksum): return checksum
         case .trailer(let context):
             guard let text = await context.trailer(.uploadChecksum) else {
-                throw .invalidHeader.because(
-                    "the trailer Upload-Checksum is missing; the upload keeps no bytes of this request")
+                throw .invalidHeader.with(
+                    detail: "the trailer Upload-Checksum is missing; the upload keeps no bytes of this request")
             }
             return try UploadChecksum(header: text)
         }

@@ -13,7 +13,7 @@ struct UploadStore: Sendable {
     let limits: UploadLimits
     let counts: ByteCounts
     let logger: Logger
-    private let flights = UploadFlights()
+    private let active = ActiveUploads()
 
     init(
         _ pool: ConnectionPool, _ storage: any Storage, _ configuration: ServiceConfiguration, counts: ByteCounts,
@@ -58,26 +58,26 @@ struct UploadStore: Sendable {
     ///
     /// - Throws: `not_found`, `upload_gone`.
     func take<T>(
-        _ context: ServiceContext, _ scope: Caller.Scope, _ body: (Upload, UploadFlights.Flight) async throws -> T
+        _ context: ServiceContext, _ scope: Caller.Scope, _ body: (Upload, ActiveUploads.ActiveUpload) async throws -> T
     ) async throws -> T {
         let caller = try context.requireCaller(scope)
         // A caller without access must not stop a request of another.
         let upload = try admit(caller, try await table.find(try context.parameters.identifier("upload")))
-        return try await flights.take(upload.id, context.channel) { flight in
-            try await body(try admit(caller, try await table.seize(upload.id)), flight)
+        return try await active.take(upload.id, context.channel) { active in
+            try await body(try admit(caller, try await table.seize(upload.id)), active)
         }
     }
 
     /// Takes an upload that this request has created, like ``take(_:_:_:)``. No other request knows its id yet.
     func take<T>(
-        _ created: Upload, _ context: ServiceContext, _ body: (UploadFlights.Flight) async throws -> T
+        _ created: Upload, _ context: ServiceContext, _ body: (ActiveUploads.ActiveUpload) async throws -> T
     ) async throws -> T {
-        try await flights.take(created.id, context.channel) { flight in try await body(flight) }
+        try await active.take(created.id, context.channel) { active in try await body(active) }
     }
 
     /// Deletes an upload.
     func delete(_ upload: Upload) async throws {
-        try await table.bury(upload.id)
+        try await table.reap(upload.id)
         try await empty(upload.id, upload.segments.map(\.file))
     }
 

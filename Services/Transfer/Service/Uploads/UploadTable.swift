@@ -38,7 +38,7 @@ struct UploadTable: Sendable {
             AND epoch = $3 AND NOT is_gone AND received <= $5
         RETURNING \(columns)
         """)
-    private static let bury = Statement(
+    private static let reap = Statement(
         """
         UPDATE transfer.uploads SET epoch = epoch + 1, is_gone = true, expires_at = now()
         WHERE partition = $1 AND id = $2 AND NOT is_gone
@@ -67,7 +67,7 @@ struct UploadTable: Sendable {
         JOIN transfer.uploads AS upload ON upload.partition = asked.partition AND upload.id = asked.id
         """)
 
-    private func place(_ id: String) -> [Parameter] {
+    private func keyParameters(_ id: String) -> [Parameter] {
         [.int4(Int32(partition(id))), .text(id)]
     }
 
@@ -77,7 +77,7 @@ struct UploadTable: Sendable {
     private func lifetime(of upload: Upload) -> Parameter { .double(upload.mayExpire ? Double(lifetime) : nil) }
 
     func find(_ id: String) async throws(PostgresError) -> Upload? {
-        try Self.upload(try await pool.run(Call(Self.find, place(id))))
+        try Self.upload(try await pool.execute(Query(Self.find, keyParameters(id))))
     }
 
     /// - Returns: the stored upload.
@@ -87,15 +87,15 @@ struct UploadTable: Sendable {
             .text(upload.metadata), .text(upload.contentType), .texts(upload.segments.map(\.file)),
             .ints(upload.segments.map(\.size)), lifetime(of: upload),
         ]
-        let call = Call(Self.insert, place(upload.id) + parameters, rowsExpected: 1)
-        return try Self.upload(try await pool.run(call)) ?? upload
+        let call = Query(Self.insert, keyParameters(upload.id) + parameters, rowsExpected: 1)
+        return try Self.upload(try await pool.execute(call)) ?? upload
     }
 
     /// Increments the epoch, which fences older requests.
     ///
     /// - Returns: the stored upload; nil if there is none.
     func seize(_ id: String) async throws(PostgresError) -> Upload? {
-        try Self.upload(try await pool.run(Call(Self.seize, place(id))))
+        try Self.upload(try await pool.execute(Query(Self.seize, keyParameters(id))))
     }
 
     /// Stores the offset, the files and the length of an upload.
@@ -107,34 +107,38 @@ struct UploadTable: Sendable {
             .bool(upload.isComplete), .texts(upload.segments.map(\.file)), .ints(upload.segments.map(\.size)),
             lifetime(of: upload),
         ]
-        return try Self.upload(try await pool.run(Call(Self.commit, place(upload.id) + parameters)))
+        return try Self.upload(try await pool.execute(Query(Self.commit, keyParameters(upload.id) + parameters)))
     }
 
     /// Marks an upload as gone. The sweep removes its files.
-    func bury(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.bury, place(id))) }
+    func reap(_ id: String) async throws(PostgresError) {
+        _ = try await pool.execute(Query(Self.reap, keyParameters(id)))
+    }
 
     /// Marks expired uploads as gone, and deletes the rows of uploads that have been gone for a lifetime.
     func sweep(partition: Int) async throws(PostgresError) {
         let partition = Parameter.int4(Int32(partition))
-        _ = try await pool.run(Call(Self.buryExpired, [partition]))
-        _ = try await pool.run(Call(Self.forget, [partition, .double(Double(lifetime))]))
+        _ = try await pool.execute(Query(Self.buryExpired, [partition]))
+        _ = try await pool.execute(Query(Self.forget, [partition, .double(Double(lifetime))]))
     }
 
     /// Returns up to 100 uploads that are gone, with the files to remove.
     func buried(in partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
-        try await pool.run(Call(Self.buried, [.int4(Int32(partition))])).map { row throws(PostgresError) in
+        try await pool.execute(Query(Self.buried, [.int4(Int32(partition))])).map { row throws(PostgresError) in
             (try row.text(0), try row.texts(1))
         }
     }
 
     /// Clears the file names of an upload that is gone.
-    func emptied(_ id: String) async throws(PostgresError) { _ = try await pool.run(Call(Self.emptied, place(id))) }
+    func emptied(_ id: String) async throws(PostgresError) {
+        _ = try await pool.execute(Query(Self.emptied, keyParameters(id)))
+    }
 
     /// Returns the files that belong to uploads. The name of a file begins with the id of its upload.
     func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
         let ids = Set(files.map { String($0.prefix { $0 != "." }) }).sorted()
         let partitions = ids.map(partition)
-        let rows = try await pool.run(Call(Self.inUse, [.ints(partitions), .texts(ids)]))
+        let rows = try await pool.execute(Query(Self.inUse, [.ints(partitions), .texts(ids)]))
         return Set(try rows.map { row throws(PostgresError) in try row.text(0) })
     }
 

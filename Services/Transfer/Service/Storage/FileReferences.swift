@@ -1,0 +1,60 @@
+import Contracts
+import OrderedCollections
+import TransferMachine
+
+/// The files and credentials that the states of devices refer to.
+struct FileReferences: Sendable {
+    private static let page = 200
+
+    let states: WorkerTable
+    let partitions: Int
+
+    /// Whether the database has no devices.
+    var isEmpty: Bool { get async throws { try await states.isEmpty } }
+
+    /// Returns the files in `segments` that a device refers to.
+    func pieces(of names: [String]) async throws -> Set<String> {
+        let names = Set(names)
+        var used: Set<String> = []
+        try await states.forEachState(of: partitions, page: Self.page) { _, state in
+            for name in state.storedPieces where names.contains(name) { used.insert(name) }
+        }
+        return used
+    }
+
+    /// Returns the ids of the credentials that sessions and tasks refer to, by device.
+    func challenges() async throws -> [AggregateKey: Set<String>] {
+        var used: [AggregateKey: Set<String>] = [:]
+        try await states.forEachState(of: partitions, page: Self.page) { key, state in
+            for session in state.sessions.values {
+                let challenges = session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
+                if !challenges.isEmpty { used[key, default: []].formUnion(challenges) }
+            }
+        }
+        return used
+    }
+}
+
+extension TransferMachine {
+    /// The names of all files that this device refers to.
+    fileprivate var storedPieces: [String] {
+        let ofTasks = sessions.values.flatMap { session in
+            session.tasks.flatMap { task in
+                let isOver = task.state == .completed
+                let received = task.fate == .gone || isOver && task.error != nil ? [] : task.allPieces
+                return received + (isOver ? [] : task.body?.pieces ?? [])
+            }
+        }
+        let ofApps = apps.values.flatMap { app in
+            app.files.values.flatMap(\.pieces) + app.resumable.values.flatMap(\.pieces)
+        }
+        return (ofTasks + ofApps).map(\.name)
+    }
+}
+
+extension TransferTask {
+    /// All pieces, with the file of the current attempt even before its first report.
+    fileprivate var allPieces: [StoredPiece] {
+        (segments + (attempt.map { [Segment(epoch: $0.epoch, length: 0)] } ?? [])).map { storedPiece($0) }
+    }
+}

@@ -1,0 +1,125 @@
+import AsyncHTTPClient
+import Contracts
+import Logging
+import NIOCore
+import Timeline
+import TransferMachine
+
+/// The request and response of one attempt.
+struct AttemptExchange: Sendable {
+    private let order: AttemptAssignment
+    private let runner: AttemptRunner
+    private let answers: AppAnswers
+    private let body: FileBody?
+    private let shaper: Shaper
+    private let written = Written()
+    private let onProgress: @Sendable () -> Void
+
+    /// - Parameter onProgress: called when a progress report is due.
+    /// - Throws: ``StorageError/missing`` if a file to send is missing.
+    init(
+        _ order: AttemptAssignment, _ runner: AttemptRunner, _ shaper: Shaper,
+        onProgress: @escaping @Sendable () -> Void
+    ) async throws {
+        self.order = order
+        self.runner = runner
+        self.shaper = shaper
+        self.onProgress = onProgress
+        answers = AppAnswers(order: order, device: runner.key, source: runner.credentials)
+        if let file = order.task.body {
+            var pieces: [FilePiece] = []
+            for piece in file.pieces {
+                let stored = try await runner.storage.open(piece.name, in: .segments)
+                pieces.append(FilePiece(file: stored, range: 0..<piece.length.heldToBytes))
+            }
+            body = FileBody(
+                pieces, report: { _ in onProgress() },
+                onSent: { [counts = runner.counts] in counts.sent($0, by: .workers) })
+        } else {
+            body = nil
+        }
+    }
+
+    /// Makes the received bytes durable and returns the progress report.
+    func progress() async throws -> [TransferCommand] {
+        if let body, body.meter.sent > 0 { return [.reportSent(runner.claim, total: body.meter.sent)] }
+        return try await written.sync().map { [.report(runner.claim, total: $0)] } ?? []
+    }
+
+    /// Sends the request and stores the response.
+    ///
+    /// - Returns: the commands that end the attempt.
+    /// - Throws: errors that do not end the attempt: cancellation, refusals of the machine.
+    func carryOut() async throws -> [TransferCommand] {
+        let claim = runner.claim
+        let reception = ResponseReceiver(
+            order.task, epoch: claim.epoch, storage: runner.storage, written: written, onProgress: onProgress)
+        var end: TransferCommand
+        var durable = order.task.bytesReceived
+        do {
+            do {
+                let isWhole = try await transfer(to: reception)
+                durable = try await reception.flush() ?? durable
+                end =
+                    isWhole
+                    ? .finish(claim, total: durable, sha256: reception.sha256)
+                    : .fail(claim, total: durable, .digestMismatch)
+            } catch let failure as FetchFailure {
+                durable = try await reception.flush() ?? durable
+                end =
+                    failure.challenge.map { .challenge(claim, answers.counted($0)) }
+                    ?? .fail(claim, total: durable, failure.end)
+            }
+        } catch let error as StorageError {
+            runner.logger.error("failed to store or read bytes, attempt ends", metadata: ["error": "\(error)"])
+            end = .fail(claim, total: 0, AttemptEnd(error))
+        }
+        var commands = [end]
+        if case .challenge = end { commands.insert(.report(claim, total: durable), at: 0) }
+        if let sent = body?.meter.sent, sent > 0 { commands.insert(.reportSent(claim, total: sent), at: 0) }
+        return commands
+    }
+
+    /// - Returns: whether the bytes have the digest that the server sent; true if it sent none.
+    private func transfer(to reception: ResponseReceiver) async throws -> Bool {
+        do { if order.offset > 0 { try await reception.hashWhatIsThere() } } catch StorageError.missing {
+            // The stored bytes are lost, so the next attempt starts from the beginning.
+            throw FetchFailure(.resourceChanged)
+        }
+        var request = order.request
+        request.body = body
+        let runner = runner
+        let fetch = HTTPFetch(
+            origins: runner.origins, request: request,
+            idleTimeout: .milliseconds(order.configuration.timeoutIntervalForRequest.milliseconds), shaper: shaper,
+            decide: answers.decide,
+            onRedirect: { redirect in try await runner.submit(.followRedirect(runner.claim, redirect)) })
+        var digest: ReprDigest?
+        try await fetch.run { response in
+            let head = ResponseHead(response, askedForRange: order.offset > 0)
+            guard let order = try await runner.submit(.receiveResponse(runner.claim, head)),
+                let attempt = order.task.attempt, attempt.epoch == runner.claim.epoch
+            else { throw TransferRefusal.staleAttempt }
+            try await reception.begin(at: attempt.from)
+            // 416 means that no bytes are left. Its body is not part of the file.
+            if head.status == 416, self.order.offset > 0 { return }
+            digest = ReprDigest(response.headers)
+            var iterator = response.body.makeAsyncIterator()
+            while let buffer = try await Self.next(&iterator) {
+                runner.counts.received(buffer.readableBytes, by: .workers)
+                try await shaper.pass(buffer.readableBytes, .down)
+                try await reception.take(buffer)
+            }
+        }
+        guard let digest else { return true }
+        _ = try await reception.flush()
+        return try await reception.keeps(digest)
+    }
+
+    private static func next(_ iterator: inout HTTPClientResponse.Body.AsyncIterator) async throws -> ByteBuffer? {
+        do { return try await iterator.next() } catch {
+            try Task.checkCancellation()
+            throw FetchFailure(network: error)
+        }
+    }
+}

@@ -1,0 +1,240 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import OrderedCollections
+import Postgres
+import Records
+import Runtime
+import ServiceKit
+import ServiceLifecycle
+import Synchronization
+import TransferMachine
+
+/// The transfer worker of a process. It runs the attempts that machines schedule, and stops those that machines end.
+///
+/// A worker has a lease in real time. When the lease has expired, another worker scans all states for the attempts of
+/// the dead worker and takes them over. The machine then increments the epoch, which fences reports of the dead worker.
+final class TransferWorkers: Service {
+    /// The largest number of concurrent attempts in a process.
+    static let limit = 1000
+    static let page = 200
+
+    private struct Running {
+        var epoch: Int
+        var stop: AsyncStream<Never>.Continuation
+    }
+
+    let id = UUID.random()
+    private let parts: ServiceParts<TransferMachine>
+    private let table: WorkerTable
+    private let storage: any Storage
+    private let origins: AllowedOrigins
+    private let credentials: any CredentialSource
+    private let scanInterval: Duration
+    private let shapers = Shapers()
+    private let logger: Logger
+    private let lease: WorkerLease
+    private let running = Mutex<[AttemptSlot: Running]>([:])
+    private let offers = AttemptOffers()
+    private let looks = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    private let wantsScan = Atomic(false)
+
+    /// - Parameter scanInterval: the time between two regular scans for attempts without a worker.
+    init(
+        parts: ServiceParts<TransferMachine>, storage: any Storage, origins: AllowedOrigins,
+        credentials: any CredentialSource, scanInterval: Duration
+    ) {
+        self.credentials = credentials
+        self.scanInterval = scanInterval
+        self.parts = parts
+        self.storage = storage
+        self.origins = origins
+        table = WorkerTable(pool: parts.pool)
+        logger = parts.logger
+        lease = WorkerLease(of: id, parts.options, logger: parts.logger)
+    }
+
+    /// Runs until graceful shutdown or cancellation. Another worker then takes over the running attempts.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            let (known, begun) = AsyncStream<Never>.makeStream()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.lease.keep { begun.finish() } }
+                // Begins no attempt before other workers can see the lease.
+                for await _ in known {}
+                group.addTask { await self.look() }
+                group.addTask { await self.tick() }
+                group.addTask { await self.follow() }
+                group.addTask { await self.work() }
+                await group.waitForAll()
+            }
+        }
+        await lease.end()
+    }
+
+    // MARK: Finding work
+
+    /// Scans all states on request, when a worker has died, and after each scan interval.
+    private func look() async {
+        var scanned = ContinuousClock.now
+        for await _ in looks.stream {
+            do {
+                let dead = try await table.dead()
+                let isWanted = wantsScan.exchange(false, ordering: .relaxed)
+                guard isWanted || !dead.isEmpty || .now - scanned >= scanInterval else { continue }
+                do { try await scan() } catch {
+                    wantsScan.store(true, ordering: .relaxed)
+                    throw error
+                }
+                scanned = .now
+                for worker in dead { try await table.reap(worker) }
+            } catch {
+                logger.warning("failed to look for attempts, will retry", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func tick() async {
+        while (try? await Task.sleep(for: WorkerLease.renewal)) != nil { looks.continuation.yield() }
+    }
+
+    private static let followed: Set<String> = [
+        TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppForgotten.type,
+        TransferEvent.DeviceForgotten.type, TransferEvent.DeviceNoted.type,
+    ]
+
+    private func follow() async {
+        while !Task.isCancelled {
+            do {
+                // Reads the heads before the scan, so that the tail has the attempts that are scheduled meanwhile.
+                let heads = try await parts.tail.heads()
+                wantsScan.store(true, ordering: .relaxed)
+                looks.continuation.yield()
+                for try await event in parts.tail.events(in: heads, where: { Self.followed.contains($0.type) }) {
+                    try note(event)
+                }
+            } catch {
+                if Task.isCancelled { return }
+                logger.warning("failed to follow the log, will retry", metadata: ["error": "\(error)"])
+                try? await Task.sleep(for: .seconds(1))
+            }
+        }
+    }
+
+    private func note(_ event: Event) throws(ContractError) {
+        switch try TransferEvent(type: event.type, version: event.version, data: event.data) {
+        case .attemptScheduled(let scheduled):
+            offers.add(
+                AttemptOffer(slot: AttemptSlot(key: event.key, taskKey: scheduled.taskKey), epoch: scheduled.epoch))
+        case .attemptEnded(let ended):
+            stop { $0 == AttemptSlot(key: event.key, taskKey: ended.taskKey) && $1 <= ended.epoch }
+        case .appForgotten(let forgotten):
+            stop { slot, _ in slot.key == event.key && slot.taskKey.app == forgotten.app }
+        case .deviceNoted(let noted):
+            if let network = noted.network { shapers.change(event.key, to: network.shape) }
+        case .deviceForgotten: stop { slot, _ in slot.key == event.key }
+        default: break
+        }
+    }
+
+    private func stop(where isOver: (AttemptSlot, _ epoch: Int) -> Bool) {
+        let over = running.withLock { running in
+            running.filter { isOver($0.key, $0.value.epoch) }.map(\.value.stop)
+        }
+        for stop in over { stop.finish() }
+    }
+
+    /// Scans all states. Offers attempts without a worker, and takes over the attempts of dead workers.
+    private func scan() async throws {
+        for partition in 0..<parts.tail.partitions {
+            var after = ""
+            while true {
+                let rows = try await table.states(of: partition, after: after, limit: Self.page)
+                let found = rows.flatMap { row in
+                    attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state))
+                }
+                // Reads the leases after the states, because a worker gets its lease before its first attempt.
+                let alive = found.isEmpty ? [] : try await table.alive()
+                for (offer, worker) in found { try await look(at: offer, worker, alive) }
+                guard rows.count == Self.page, let last = rows.last else { break }
+                after = last.key
+            }
+        }
+    }
+
+    private func attempts(of key: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, worker: String?)] {
+        guard let state else { return [] }
+        return state.sessions.elements.flatMap { id, session in
+            session.tasks.compactMap { task in
+                task.attempt.map { attempt in
+                    let taskKey = TaskKey(app: session.app, session: id, task: task.task)
+                    let slot = AttemptSlot(key: key, taskKey: taskKey)
+                    return (AttemptOffer(slot: slot, epoch: attempt.epoch), attempt.worker)
+                }
+            }
+        }
+    }
+
+    private func look(at offer: AttemptOffer, _ worker: String?, _ alive: Set<UUID>) async throws {
+        guard let worker else { return offers.add(offer) }
+        if let owner = UUID(uuidString: worker), alive.contains(owner) {
+            // Takes over even an own attempt if it does not run, for example after a failure of its task.
+            guard owner == id, running.withLock({ $0[offer.slot] == nil }) else { return }
+        }
+        let claim = AttemptClaim(offer.slot.taskKey, epoch: offer.epoch, worker: worker)
+        do {
+            // The machine schedules the attempt again, and the tail reports that.
+            try await parts.commands.submit(.takeOver(claim), to: offer.slot.key, origin: Origin(id: UUID.random()))
+        } catch is TransferRefusal {
+            // Another worker has taken the attempt over, or it is over.
+        } catch let error as RuntimeError where error != .databaseUnavailable && error != .stopping {
+            // A failure of one device must not delay the others.
+            logger.warning(
+                "failed to take over an attempt, will retry",
+                metadata: ["device": "\(offer.slot.key)", "error": "\(error)"])
+        }
+    }
+
+    // MARK: Work
+
+    private func work() async {
+        await withTaskGroup(of: Void.self) { group in
+            var count = 0
+            for await offer in offers.all {
+                if count == Self.limit {
+                    await group.next()
+                    count -= 1
+                }
+                count += 1
+                group.addTask { await self.carryOut(offer) }
+            }
+        }
+    }
+
+    private func carryOut(_ offer: AttemptOffer) async {
+        let slot = offer.slot
+        let (stops, stop) = AsyncStream<Never>.makeStream()
+        let isNew = running.withLock { running in
+            guard running[slot].map({ $0.epoch < offer.epoch }) ?? true else { return false }
+            running[slot]?.stop.finish()
+            running[slot] = Running(epoch: offer.epoch, stop: stop)
+            return true
+        }
+        guard isNew else { return }
+        let runner = AttemptRunner(
+            key: slot.key, claim: AttemptClaim(slot.taskKey, epoch: offer.epoch, worker: id.uuidString),
+            commands: parts.commands, storage: storage, origins: origins, credentials: credentials,
+            shapers: shapers, counts: ByteCounts(metrics: parts.metrics), logger: logger)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await runner.run() }
+            group.addTask { for await _ in stops {} }
+            await group.next()
+            group.cancelAll()
+        }
+        running.withLock { running in
+            if running[slot]?.epoch == offer.epoch { running[slot] = nil }
+        }
+    }
+}

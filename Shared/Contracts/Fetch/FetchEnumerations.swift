@@ -1,0 +1,81 @@
+public import Records
+
+/// A factor for or against a background refresh (Apple, WWDC20 session 10063, "Background execution demystified").
+public enum FetchFactor: String, WireEnum {
+    /// The battery is below 20 % and does not charge.
+    case battery
+    case lowPowerMode
+    /// The probability that the user opens the app soon.
+    case usage
+    /// Whether the user swiped the app away.
+    case appSwitcher
+    /// The user's switches for Background App Refresh.
+    case backgroundRefresh
+    /// The energy that refreshes of the app and of the device have spent today.
+    case budgets
+    /// The interval of the app, the minimum interval of the system, and the minimum gap between wakes of the device.
+    case rateLimit
+    case network
+    /// Whether the device is in use, switched on, cool and charging.
+    case deviceActivity
+    /// The limit of wakes per second for the whole suite.
+    case herd
+}
+
+/// The result of a background refresh.
+public enum FetchResult: String, WireEnum {
+    case newData, noData, failed
+    /// The handler exceeded its limit.
+    case timedOut
+    /// The refresh never began.
+    case refused
+}
+
+/// A factor that can block a task request until it changes.
+public enum TaskFactor: String, WireEnum {
+    /// The iOS version has no task requests.
+    case profile
+    /// The mode is missing or the identifier is no longer permitted.
+    case manifest
+    /// The battery is below 20 % and does not charge.
+    case battery
+    case lowPowerMode
+    /// Whether the user swiped the app away.
+    case appSwitcher
+    /// The user's switches for Background App Refresh and the restriction of the device.
+    case backgroundRefresh
+    case network
+    /// The request requires external power and the device does not charge.
+    case externalPower
+    /// The device is off or too hot. For a refresh: the app is on screen. For processing: the device is in use.
+    case deviceActivity
+}
+
+/// The result of the run of a task request.
+public enum TaskResult: String, WireEnum {
+    /// `setTaskCompleted(success:)`.
+    case succeeded, failed
+    /// The handler exceeded its limit.
+    case timedOut
+    /// The run never began and is retried later.
+    case refused
+    /// The task was asked to end and completed unsuccessfully.
+    case stopped
+}
+
+/// The reason why a running task was asked to end early.
+public enum TaskStopCause: String, WireEnum {
+    case userReturned
+    /// A condition of the task no longer holds.
+    case conditionEnded
+    /// A tester requested the end.
+    case simulated
+}
+
+/// The kinds of `BGTaskRequest`.
+public enum TaskRequestKind: String, WireEnum {
+    /// `BGAppRefreshTaskRequest`.
+    case refresh
+    /// `BGProcessingTaskRequest`.
+    case processing
+}

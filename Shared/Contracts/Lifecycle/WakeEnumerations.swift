@@ -1,0 +1,67 @@
+public import Records
+
+/// The reason of a wake.
+public enum WakeReason: String, WireEnum {
+    case fetch
+    /// A notification with `content-available`.
+    case push
+    /// A background URL session has events.
+    case transfer
+    /// A region was entered or left, or the device moved far.
+    case location
+    /// A request to `BGTaskScheduler` is due.
+    case task
+    case voip
+}
+
+/// The kind of a wake. Each kind has its own handler, limit and conditions.
+public enum WakeKind: String, WireEnum {
+    case fetch, push
+    /// A notification with `content-available` for a Newsstand app.
+    case newsstand
+    case transfer, region, significantChange
+    /// `BGAppRefreshTask`.
+    case refreshTask
+    /// `BGProcessingTask`.
+    case processingTask
+    /// A PushKit push that announces a call.
+    case voipPush
+    /// A launch to reopen the VoIP socket after the device started or the app died.
+    case voipSocket
+
+    /// The reason for a wake of this kind.
+    public var reason: WakeReason {
+        switch self {
+        case .fetch: .fetch
+        case .push, .newsstand: .push
+        case .transfer: .transfer
+        case .region, .significantChange: .location
+        case .refreshTask, .processingTask: .task
+        case .voipPush, .voipSocket: .voip
+        }
+    }
+
+    /// The kind; nil if the reason has only this kind.
+    public var beyondReason: WakeKind? { rawValue == reason.rawValue ? nil : self }
+}
+
+/// `UIBackgroundFetchResult`.
+public enum WakeResult: String, WireEnum { case newData, noData, failed }
+
+/// The reason why an app was not woken.
+public enum WakeRefusal: String, WireEnum {
+    case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
+    case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode
+    /// The app is on screen. The system calls background handlers only in the background.
+    case inForeground
+    /// Memory pressure is critical and the wake is optional, so the app is not launched.
+    case memoryPressure
+    /// The app has not returned from `willTerminate` yet.
+    case terminating
+    /// The system launches an app for a location event only with the authorization `always`.
+    case locationNotAuthorized
+    /// A Newsstand app is woken once a day.
+    case alreadyWokenToday
+    /// The app was resumed for VoIP too often in a short time.
+    case resumedTooOften
+}

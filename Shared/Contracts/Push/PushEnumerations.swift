@@ -1,0 +1,93 @@
+public import Records
+public import Timeline
+
+/// `apns-push-type`.
+public enum PushType: String, WireEnum {
+    case alert, background, location, voip, complication, fileprovider, mdm, liveactivity, pushtotalk, widgets, controls
+}
+
+/// The two environments of APNs.
+public enum PushEnvironment: String, WireEnum { case sandbox, production }
+
+/// The kind of a device's connection.
+public enum ConnectionKind: String, WireEnum { case stream, poll }
+
+/// The reason why a connection ended.
+public enum ConnectionEnd: String, WireEnum {
+    case closed, replaced, networkLost, powerLost, pollMissed, deregistered
+    /// The process that held the connection stopped renewing its lease.
+    case processLost
+}
+
+/// The reason why a device token became invalid.
+public enum TokenEnd: String, WireEnum {
+    /// The app unregistered.
+    case unregistered
+    case uninstalled
+    /// The app registered with the other environment.
+    case environmentChanged
+    case deregistered
+}
+
+/// The reason why an alert is shown after a wake request.
+public enum PresentationCause: String, WireEnum {
+    case completed
+    /// `lifecycle` did not wake the app.
+    case refused
+    /// The process of the app ended before its handler returned.
+    case ended
+    /// The app is on screen or declares no mode that lets a notification wake it.
+    case notWoken
+    /// The device has too many pending notifications to wait for the handler.
+    case notAwaited
+}
+
+/// The status of a notification.
+///
+/// Statuses that exist in Apple's console have its texts ("Viewing the status of push notifications using metrics and
+/// APNs").
+public enum ConsoleStatus: String, WireEnum {
+    case received = "Received"
+    case delivered = "Delivered"
+    case deliveredFromStorage = "Delivered From Storage"
+    case storedOffline = "Stored – Device Offline"
+    case storedPower = "Stored – Power Considerations"
+    case discardedUnregistered = "Discarded – Token Unregistered"
+    case discardedExpired = "Discarded – Expired"
+    case discardedDisabled = "Discarded – Disabled"
+    case discardedNotWoken = "Discarded – Not Woken"
+    case discardedStorageFull = "Discarded – Storage Full"
+    case heldBudget = "Held – Silent Budget"
+    case heldLowPower = "Held – Low Power Mode"
+    case heldRefused = "Held – Wake Refused"
+    case releasedBudget = "Released – Budget"
+    case releasedPiggyback = "Released – Piggyback"
+    case releasedKeepAlive = "Released – Keep-alive"
+    case releasedLaunch = "Released – Launch"
+    case releasedThrottleOff = "Released – Throttle Off"
+    case replaced = "Replaced By"
+    case acknowledged = "Acknowledged"
+    case presented = "Presented"
+    case opened = "Opened"
+    case wakeRequested = "Wake Requested"
+    case wokeApp = "Woke App"
+    case completed = "Completed"
+    case wakeRefused = "Wake Refused"
+    case wakeEnded = "Wake Ended"
+    case wakeNotAwaited = "Wake Not Awaited"
+}
+
+/// One line in the timeline of a notification.
+public struct NotificationStatus: Sendable, Equatable {
+    public let notification: String
+    public let status: ConsoleStatus
+    public let until: Instant?
+    public let cause: String?
+
+    init(_ notification: String, _ status: ConsoleStatus, until: Instant? = nil, cause: String? = nil) {
+        self.notification = notification
+        self.status = status
+        self.until = until
+        self.cause = cause
+    }
+}

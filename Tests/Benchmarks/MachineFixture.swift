@@ -1,0 +1,81 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Timeline
+
+typealias CounterBench = MachineFixture<Counter>
+
+/// A private cluster that flushes to disk, with a log of 16 partitions and the schema of one machine.
+struct MachineFixture<M: Machine> {
+    static var partitions: Int { 16 }
+    let cluster: PrivateCluster
+    let name: String
+    let url: String
+    let pool: ConnectionPool
+    let options: ConnectionOptions
+    let logger: Logger
+    private let clock = SharedClock()
+
+    init() async throws {
+        var logger = Logger(label: "benchmarks")
+        logger.logLevel = .error
+        self.logger = logger
+        cluster = try await PrivateCluster.make(settings: ["shared_buffers": "512MB", "max_wal_size": "4GB"])
+        name = try await cluster.makeNamedDatabase()
+        url = cluster.url(database: name)
+        options = try ConnectionOptions(url: url)
+        let connection = try await Connection.open(options, logger: logger)
+        try await RuntimeSchema.migrate(
+            service: M.name, connection, partitions: Self.partitions, rolePassword: nil,
+            reservesSlots: M.reservesSlots, logger: logger)
+        await connection.close()
+        pool = ConnectionPool(options, size: 8, logger: logger)
+    }
+
+    /// - Returns: the result of the body, after the end of the runtime and the removal of the cluster.
+    func running<Outcome: Sendable>(
+        _ policy: M.Policy, _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
+    ) async throws -> Outcome {
+        let runtime = DurableRuntime<M>(
+            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: policy, logger: logger)
+        let follower = ClockFollower(
+            clock, pool: pool, updates: runtime.updates, poll: .milliseconds(100), logger: logger)
+        let group = ServiceGroup(services: [runtime, follower], logger: logger)
+        let outcome = try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            while await runtime.ownedPartitions < Self.partitions { try await Task.sleep(for: .milliseconds(20)) }
+            let outcome = try await body(runtime)
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+            return outcome
+        }
+        await pool.close()
+        try await cluster.destroy()
+        return outcome
+    }
+
+    /// Stops the suite's clock.
+    func freeze(at moment: Instant) async throws {
+        _ = try await pool.execute(
+            Query(
+                Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1, real_epoch = 0"),
+                [.int(Int(moment.milliseconds))]))
+    }
+
+    /// The number of events in the log.
+    func events() async throws -> Int {
+        try await pool.execute(Query(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].int(0)
+    }
+}
+
+extension MachineFixture where M.Policy == Void {
+    func running<Outcome: Sendable>(
+        _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
+    ) async throws -> Outcome { try await running((), body) }
+}

@@ -1,0 +1,167 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Runtime
+import ServiceLifecycle
+import TestSupport
+import Timeline
+
+/// A log in its own database, with the counter's schema, for one test.
+struct RuntimeFixture: Sendable {
+    let cluster: PrivateCluster
+    let database: String
+    /// A direct connection for the test itself.
+    let pool: ConnectionPool
+    let partitions = 4
+    let logger: Logger
+
+    var url: String { cluster.url(database: database) }
+
+    /// Connects as another role, without a password.
+    func url(as role: String) -> String {
+        "postgresql://\(role)@/\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&connect_timeout=60"
+    }
+
+    init(_ cluster: PrivateCluster? = nil) async throws {
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        self.logger = logger
+        if let cluster { self.cluster = cluster } else { self.cluster = try await PrivateCluster.shared() }
+        database = try await self.cluster.makeNamedDatabase()
+        // The setting of the services' roles: it limits how long a stopped process blocks its partition.
+        try await self.cluster.sql("ALTER DATABASE \(database) SET idle_in_transaction_session_timeout = '2s'")
+        let options = try ConnectionOptions(url: self.cluster.url(database: database))
+        let connection = try await Connection.open(options, logger: logger)
+        try await RuntimeSchema.migrate(
+            service: Counter.name, connection, partitions: partitions, rolePassword: nil, reservesSlots: true,
+            logger: logger)
+        await connection.close()
+        pool = ConnectionPool(options, size: 4, logger: logger)
+    }
+
+    /// Returns a replica that does not run, for reads of states.
+    func observer() throws -> DurableRuntime<Counter> {
+        DurableRuntime<Counter>(
+            pool: pool, options: try ConnectionOptions(url: url), partitions: partitions, clock: SharedClock(),
+            policy: (), logger: logger)
+    }
+
+    /// Runs a counter while `body` runs, then shuts it down gracefully.
+    func running(
+        url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20, clock: SharedClock = SharedClock(),
+        limits: StallLimits = StallLimits(),
+        _ body: @Sendable @escaping (DurableRuntime<Counter>) async throws -> Void
+    ) async throws {
+        try await running(
+            Counter.self, (), url: url, poolSize: poolSize, cacheBytes: cacheBytes, clock: clock, limits: limits, body)
+    }
+
+    /// Runs a replica of a machine while `body` runs, then shuts it down gracefully.
+    func running<M: Machine>(
+        _: M.Type, _ policy: M.Policy, url: String? = nil, poolSize: Int = 4, cacheBytes: Int = 1 << 20,
+        clock: SharedClock = SharedClock(), limits: StallLimits = StallLimits(),
+        _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
+    ) async throws {
+        let options = try ConnectionOptions(url: url ?? self.url)
+        let own = ConnectionPool(options, size: poolSize, logger: logger)
+        let runtime = DurableRuntime<M>(
+            pool: own, options: options, partitions: partitions, clock: clock, policy: policy, cacheBytes: cacheBytes,
+            limits: limits, logger: logger)
+        let group = ServiceGroup(services: [runtime], logger: logger)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await group.run() }
+            do { try await withTimeout(seconds: 180) { try await body(runtime) } } catch {
+                await group.triggerGracefulShutdown()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+            try await tasks.waitForAll()
+        }
+        await own.close()
+    }
+
+    /// Returns all events of the log, partition by partition.
+    func log() async throws -> [Event] {
+        var events: [Event] = []
+        for partition in 0..<partitions {
+            let rows = try await pool.execute(
+                Query(LogReader.all, [.int4(Int32(partition)), .int(0), .int(1_000_000)]))
+            events += try rows.map { try LogReader.event($0) }
+        }
+        return events
+    }
+
+    func waitForLog(_ condition: @Sendable @escaping ([Event]) -> Bool) async throws {
+        try await eventuallyTrue { try await condition(log()) }
+    }
+
+    /// Appends an event like another service, with its notification.
+    ///
+    /// - Parameter isWokenUp: false sends no notification, as if it were lost.
+    /// - Returns: its id.
+    @discardableResult
+    func append(
+        type: String = "other.thing.pinged", ping data: String = "{}", version: Int = 1, to device: String,
+        isWokenUp: Bool = true
+    ) async throws -> UUID {
+        let key = AggregateKey.device(device)
+        let partition = Int32(key.partition(of: partitions))
+        let id = UUID()
+        let insert = Statement(
+            """
+            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
+            SELECT $1, head, current_date, $2, 'other', $7, $5, $3, $4, $2, $6::json FROM place
+            """)
+        let now = Int(RealClock().now.milliseconds)
+        _ = try await pool.execute([
+            Query(Statement("BEGIN")),
+            Query(
+                insert,
+                [
+                    .int4(partition), .uuid(id), .text(key.description), .int(now), .int4(Int32(version)),
+                    .json(Array(data.utf8)), .text(type),
+                ], rowsExpected: 1),
+            Query(Statement("COMMIT")),
+        ])
+        if isWokenUp { try await wakeUp([Int(partition)], of: type) }
+        return id
+    }
+
+    /// Sends a wake-up for partitions, like another process.
+    ///
+    /// - Parameter type: the type of the events; nil for a wake-up without types.
+    func wakeUp(_ partitions: [Int], of type: String? = nil) async throws {
+        let payload =
+            "other:" + partitions.map(String.init).joined(separator: ",") + (type.map { ":" + $0 } ?? "")
+        _ = try await pool.execute(Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text(payload)]))
+    }
+
+    /// Returns one device for each partition.
+    var oneDeviceInEach: [String] {
+        (0..<partitions).compactMap { partition in
+            (0..<1000).lazy.map { "p\($0)" }.first { AggregateKey.device($0).partition(of: partitions) == partition }
+        }
+    }
+
+    /// Returns the number of partitions of each living owner, sorted.
+    func owners() async throws -> [Int] {
+        let statement = Statement(
+            """
+            SELECT count(*) FROM bus.cursors WHERE owner IS NOT NULL AND lease_expires > clock_timestamp()
+            GROUP BY owner ORDER BY 1
+            """)
+        return try await pool.execute(Query(statement)).map { try $0.int(0) }
+    }
+}
+
+/// Waits until a condition on the database is true. The test's time limit bounds the wait.
+func eventuallyTrue(_ condition: @Sendable () async throws -> Bool) async throws {
+    while try await !condition() {
+        // Leaves time for other tests.
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
