@@ -10,7 +10,7 @@ public enum RuntimeSchema {
     ///   - connection: a session of the schemas' owner.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
     ///   - reservesSlots: whether its machine reserves slots under a ceiling.
-    ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
+    ///   - more: the service's own migrations, numbered from 2.
     public static func migrate(
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
         reservesSlots: Bool = false, more: [Migration] = [], logger: Logger
@@ -32,7 +32,7 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - reservesSlots: whether its machine reserves slots under a ceiling.
-    ///   - more: the service's own migrations, numbered from 2, or from 3 if it reserves slots.
+    ///   - more: the service's own migrations, numbered from 2.
     public static func migrator(
         service: String, reservesSlots: Bool = false, more: [Migration] = []
     ) throws(PostgresError) -> Migrator {
@@ -41,9 +41,8 @@ public enum RuntimeSchema {
                 .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
             return try Migration(fileName: fileName, sql: sql)
         }
-        var migrations = [try migration("0001_states.sql", PackageResources._001_states_sql)]
-        if reservesSlots { migrations.append(try migration("0002_moments.sql", PackageResources._002_moments_sql)) }
-        return Migrator(schema: service, migrations: migrations + more)
+        let states = try migration("0001_states.sql", PackageResources._001_states_sql)
+        return Migrator(schema: service, migrations: [states] + more)
     }
 
     /// Records the version that the states must reach. If no state is older, all of them have it.

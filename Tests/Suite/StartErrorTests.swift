@@ -44,10 +44,10 @@ import Testing
         #expect(try await checked.exit(within: 120) == .exited(0), "\(checked.errors.tail())")
         // Last, because it damages the database: simulates an edit of an applied migration.
         try await suite.cluster.sql(
-            "UPDATE bus.migrations SET checksum = 'another' WHERE number = 2", database: suite.database)
+            "UPDATE bus.migrations SET checksum = 'another' WHERE number = 1", database: suite.database)
         let edited = Fault(
             "an edited applied migration", suite.migrationSettings(of: service), command: "migrate",
-            says: ["migration 2", "was edited after it was applied", "restore the file"])
+            says: ["migration 1", "was edited after it was applied", "restore the file"])
         try await check(edited, service)
         try await taken.stop()
         try await suite.cluster.destroy()

@@ -12,19 +12,8 @@ enum OpsSchema {
     static func migrations() throws -> [Migration] {
         [
             try Migration(
-                fileName: "0001_counts.sql", sql: String(decoding: PackageResources._001_counts_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0002_views.sql", sql: String(decoding: PackageResources._002_views_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0003_audit.sql", sql: String(decoding: PackageResources._003_audit_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0004_off.sql", sql: String(decoding: PackageResources._004_off_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0005_batches.sql", sql: String(decoding: PackageResources._005_batches_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0006_widths.sql", sql: String(decoding: PackageResources._006_widths_sql, as: UTF8.self)),
-            try Migration(
-                fileName: "0007_leads.sql", sql: String(decoding: PackageResources._007_leads_sql, as: UTF8.self)),
+                fileName: "0001_views_and_counts.sql",
+                sql: String(decoding: PackageResources._001_views_and_counts_sql, as: UTF8.self))
         ]
     }
 

@@ -13,13 +13,7 @@ struct PushTables: Sendable {
 
     static func migrations() throws -> [Migration] {
         let files = [
-            ("0002_provider_keys.sql", PackageResources._002_provider_keys_sql),
-            ("0003_connections.sql", PackageResources._003_connections_sql),
-            ("0004_notification_counts.sql", PackageResources._004_notification_counts_sql),
-            ("0005_channels.sql", PackageResources._005_channels_sql),
-            ("0006_timelines.sql", PackageResources._006_timelines_sql),
-            ("0007_connection_positions.sql", PackageResources._007_connection_positions_sql),
-            ("0008_undelivered_broadcasts.sql", PackageResources._008_undelivered_broadcasts_sql),
+            ("0002_push.sql", PackageResources._002_push_sql)
         ]
         return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
     }

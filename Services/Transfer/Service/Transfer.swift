@@ -30,10 +30,7 @@ public enum Transfer {
     /// The migrations of the service's own tables.
     private static func migrations() throws -> [Migration] {
         let files: [(name: String, bytes: [UInt8])] = [
-            ("0002_transfer.sql", PackageResources._002_transfer_sql),
-            ("0003_uploads.sql", PackageResources._003_uploads_sql),
-            ("0004_credentials.sql", PackageResources._004_credentials_sql),
-            ("0005_contents.sql", PackageResources._005_contents_sql),
+            ("0002_transfer.sql", PackageResources._002_transfer_sql)
         ]
         return try files.map { try Migration(fileName: $0.name, sql: String(decoding: $0.bytes, as: UTF8.self)) }
     }

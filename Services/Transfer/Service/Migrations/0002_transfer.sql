@@ -1,21 +1,69 @@
--- What can be downloaded from this service. The bytes are files of generated names; a row says which file a path has now.
+-- The tables of `transfer` beside the states. All bytes are in files with generated names.
+
+-- The downloadable content. A row has the present file of a path.
 CREATE TABLE transfer.contents (
     partition integer NOT NULL,
     path text NOT NULL,
     file text NOT NULL,
     size bigint NOT NULL,
     sha256 text NOT NULL,
-    sha512 text NOT NULL,
     content_type text NOT NULL,
-    -- Real time, whole seconds in milliseconds since 1970: what Last-Modified can tell.
+    -- Real time in milliseconds since 1970, in whole seconds as in Last-Modified.
     modified_at bigint NOT NULL,
     CONSTRAINT contents_one PRIMARY KEY (partition, path)
 );
+-- The sweep looks for files on disk that have no path.
+CREATE INDEX contents_file ON transfer.contents (file);
 
--- The processes that move bytes, with their leases in real time by the database's clock. A mover whose lease has run out is
--- dead: others take its attempts over. A few rows that are written every few seconds, so it needs no partition.
+-- The workers that move bytes, and their leases in real time by the clock of the database. A worker whose lease has
+-- expired is dead, and others take over its attempts. The table has few rows, so it needs no partition.
 CREATE TABLE transfer.movers (
     mover uuid NOT NULL,
     expires_at timestamptz NOT NULL,
     CONSTRAINT movers_one PRIMARY KEY (mover)
+);
+
+-- The uploads to this service. A row has the files of an upload and the number of its bytes in each.
+CREATE TABLE transfer.uploads (
+    partition integer NOT NULL,
+    id text NOT NULL,
+    -- The creator, with the name of a caller in logs. Only the creator and operators see the upload.
+    owner text NOT NULL,
+    -- The fence of writers: each request that takes the upload increments it, and writers with an older epoch fail.
+    epoch bigint NOT NULL,
+    -- A writer has begun and has not ended properly. It may still write to the last file, so the next writer uses a new
+    -- one.
+    is_held boolean NOT NULL,
+    received bigint NOT NULL,
+    -- NULL until the client sends it.
+    length bigint,
+    is_complete boolean NOT NULL,
+    -- Upload-Concat of tus, as received.
+    concatenation text,
+    -- Upload-Metadata of tus, as received.
+    metadata text,
+    content_type text,
+    -- A file is listed here before it is created, so the sweep finds every file.
+    files text[] NOT NULL,
+    sizes bigint[] NOT NULL,
+    -- Real time. NULL for a complete upload, which stays until it is deleted.
+    expires_at timestamptz,
+    -- Deleted or expired. The row stays for a while, so that requests get a clear answer.
+    is_gone boolean NOT NULL,
+    CONSTRAINT uploads_one PRIMARY KEY (partition, id),
+    CONSTRAINT uploads_within_length CHECK (received <= length),
+    CONSTRAINT uploads_sizes_of_files CHECK (cardinality(files) = cardinality(sizes))
+);
+CREATE INDEX uploads_expiring ON transfer.uploads (partition, expires_at);
+
+-- The credentials with which apps answered challenges. The log has only the fact of the answer. A row is deleted when no
+-- session needs it.
+CREATE TABLE transfer.credentials (
+    partition integer NOT NULL,
+    device text NOT NULL,
+    challenge text NOT NULL,
+    credential bytea NOT NULL,
+    -- Real time.
+    stored_at timestamptz NOT NULL,
+    CONSTRAINT credentials_one PRIMARY KEY (partition, device, challenge)
 );

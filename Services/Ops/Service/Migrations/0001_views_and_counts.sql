@@ -1,0 +1,388 @@
+-- Projections of the log for `ops`: counts, a skip index, the present devices and apps, and views for SQL tools. One
+-- transaction writes the effect of a batch of events and moves the position of the reader `ops`.
+
+-- The number of events in each minute, hour and day of suite time. Each width has its own table. Hours and days are few,
+-- and would be spread among the rows of minutes.
+CREATE TABLE ops.counts (
+    partition integer NOT NULL,
+    -- Seconds: 60, 3600 or 86400.
+    width integer NOT NULL,
+    -- Seconds since 1970, a multiple of the width.
+    start bigint NOT NULL,
+    type text NOT NULL,
+    -- The result of ops.label.
+    label text NOT NULL,
+    -- The day of the log with the counted events. The counts are deleted after this day is dropped.
+    day date NOT NULL,
+    events bigint NOT NULL,
+    -- The sum of ops.amount.
+    amount numeric NOT NULL,
+    CONSTRAINT counts_one PRIMARY KEY (partition, width, start, type, label, day)
+) PARTITION BY LIST (width);
+CREATE INDEX counts_day ON ops.counts (day);
+-- For the view ops.rates.
+CREATE INDEX counts_time ON ops.counts (width, to_timestamp(start));
+CREATE TABLE ops.counts_minutes PARTITION OF ops.counts FOR VALUES IN (60) WITH (fillfactor = 70);
+CREATE TABLE ops.counts_hours PARTITION OF ops.counts FOR VALUES IN (3600) WITH (fillfactor = 70);
+CREATE TABLE ops.counts_days PARTITION OF ops.counts FOR VALUES IN (86400) WITH (fillfactor = 70);
+
+-- The content of each block of 512 offsets. Block n has the offsets 512 * n + 1 to 512 * n + 512, as far as they are
+-- counted. A query without a database index skips the blocks that can't match.
+CREATE TABLE ops.outline (
+    partition integer NOT NULL,
+    stretch bigint NOT NULL,
+    types text[] NOT NULL,
+    sources text[] NOT NULL,
+    -- Suite time in milliseconds since 1970.
+    earliest bigint NOT NULL,
+    latest bigint NOT NULL,
+    CONSTRAINT outline_one PRIMARY KEY (partition, stretch)
+) WITH (fillfactor = 70);
+
+-- The blocks with events of a type, and the first and the last offset of these events in each block.
+CREATE TABLE ops.outline_types (
+    partition integer NOT NULL,
+    type text NOT NULL,
+    stretch bigint NOT NULL,
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    CONSTRAINT outline_types_one PRIMARY KEY (partition, type, stretch)
+) WITH (fillfactor = 70);
+CREATE INDEX outline_types_stretch ON ops.outline_types (partition, stretch);
+
+-- The times of each group of 64 blocks, which has 32,768 offsets. Suite time in milliseconds since 1970.
+CREATE TABLE ops.outline_blocks (
+    partition integer NOT NULL,
+    block bigint NOT NULL,
+    earliest bigint NOT NULL,
+    latest bigint NOT NULL,
+    CONSTRAINT outline_blocks_one PRIMARY KEY (partition, block)
+) WITH (fillfactor = 50);
+
+-- The registered devices.
+CREATE TABLE ops.known_devices (
+    partition integer NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    profile text NOT NULL,
+    fleet text,
+    powered boolean NOT NULL DEFAULT true,
+    -- Suite time in milliseconds since 1970.
+    registered_at bigint NOT NULL,
+    CONSTRAINT known_devices_one PRIMARY KEY (partition, key)
+);
+-- A query counts the devices that are turned off. They are few.
+CREATE INDEX known_devices_off ON ops.known_devices (partition) WHERE NOT powered;
+
+-- The installed apps.
+CREATE TABLE ops.known_apps (
+    partition integer NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    app text NOT NULL,
+    state text NOT NULL,
+    -- The start of the state, in suite time in milliseconds since 1970.
+    since bigint NOT NULL,
+    CONSTRAINT known_apps_one PRIMARY KEY (partition, key, app)
+) WITH (fillfactor = 70);
+
+-- The number of devices, with the name 'devices', and of apps in each state, with the name of the state.
+CREATE TABLE ops.totals (
+    partition integer NOT NULL,
+    name text NOT NULL,
+    total bigint NOT NULL,
+    CONSTRAINT totals_one PRIMARY KEY (partition, name)
+) WITH (fillfactor = 50);
+
+CREATE FUNCTION ops.count_apps() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    -- An INSERT has no old_rows and a DELETE has no new_rows, so each branch names only tables that exist.
+    IF TG_OP <> 'INSERT' THEN
+        UPDATE ops.totals AS t SET total = t.total - o.n
+        FROM (SELECT partition, state, count(*) AS n FROM old_rows GROUP BY partition, state) AS o
+        WHERE t.partition = o.partition AND t.name = o.state;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        INSERT INTO ops.totals AS t (partition, name, total)
+        SELECT partition, state, count(*) FROM new_rows GROUP BY partition, state
+        ON CONFLICT (partition, name) DO UPDATE SET total = t.total + excluded.total;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER apps_added AFTER INSERT ON ops.known_apps REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
+CREATE TRIGGER apps_changed AFTER UPDATE ON ops.known_apps REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
+CREATE TRIGGER apps_gone AFTER DELETE ON ops.known_apps REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
+
+CREATE FUNCTION ops.count_devices() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO ops.totals AS t (partition, name, total)
+        SELECT partition, 'devices', count(*) FROM new_rows GROUP BY partition
+        ON CONFLICT (partition, name) DO UPDATE SET total = t.total + excluded.total;
+    ELSE
+        UPDATE ops.totals AS t SET total = t.total - o.n
+        FROM (SELECT partition, count(*) AS n FROM old_rows GROUP BY partition) AS o
+        WHERE t.partition = o.partition AND t.name = 'devices';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER devices_added AFTER INSERT ON ops.known_devices REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION ops.count_devices();
+CREATE TRIGGER devices_gone AFTER DELETE ON ops.known_devices REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION ops.count_devices();
+
+-- Returns the property by which events of one type are counted separately: the reason of a wake, a refusal or an exit
+-- ("reason code" if the system ended the app), the status of a notification, the error of a transfer. Empty for others.
+CREATE FUNCTION ops.label(type text, data json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+    SELECT coalesce(
+        CASE
+            WHEN type = 'lifecycle.app.woken' THEN data ->> 'reason'
+            WHEN type = 'lifecycle.wake.refused' THEN data ->> 'refusal'
+            WHEN type = 'lifecycle.app.terminated' THEN concat_ws(' ', data ->> 'reason', data ->> 'code')
+            WHEN type = 'transfer.task.completed' THEN data #>> '{error,code}'
+            WHEN type LIKE 'push.%' THEN data ->> 'status'
+        END, '')
+$$;
+
+-- Returns the bytes that a transfer moved since its last report; 0 for all other events.
+CREATE FUNCTION ops.amount(type text, data json) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+    SELECT coalesce(
+        CASE type
+            WHEN 'transfer.progress.made' THEN (data ->> 'bytesWritten')::numeric
+            WHEN 'transfer.body.sent' THEN (data ->> 'bytesSent')::numeric
+        END, 0)
+$$;
+
+-- Counts the next events of a partition, at most the given number. Returns the number of counted events. Returns 0 also
+-- if another process counts this partition.
+CREATE FUNCTION ops.take_in(place integer, most integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    after bigint;
+    until bigint;
+BEGIN
+    SELECT r.log_offset INTO after FROM bus.readers AS r WHERE r.partition = place AND r.reader = 'ops' FOR UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN RETURN 0; END IF;
+    -- Skips dropped events. They can be uncounted if the log was restored without this schema.
+    SELECT greatest(after, coalesce(max(r.dropped_to), 0)) INTO after FROM bus.retention AS r WHERE r.partition = place;
+    SELECT least(p.head, after + least(greatest(most, 1), 50000)) INTO until FROM bus.partitions AS p WHERE p.partition = place;
+    IF until <= after THEN RETURN 0; END IF;
+
+    INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount)
+    SELECT place, w.width, floor(b.minute * 60.0 / w.width)::bigint * w.width, b.type, b.label, b.day, sum(b.events), sum(b.amount)
+    FROM (
+        SELECT floor(e.time / 60000.0)::bigint AS minute, e.type, ops.label(e.type, e.data) AS label, e.day, count(*) AS events,
+            sum(ops.amount(e.type, e.data)) AS amount
+        FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+        GROUP BY 1, 2, 3, 4) AS b
+    CROSS JOIN (VALUES (60), (3600), (86400)) AS w (width)
+    GROUP BY 2, 3, 4, 5, 6
+    ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
+        SET events = c.events + excluded.events, amount = c.amount + excluded.amount;
+
+    INSERT INTO ops.outline AS o (partition, stretch, types, sources, earliest, latest)
+    SELECT place, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source), min(e.time), max(e.time)
+    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    GROUP BY 2
+    ON CONFLICT (partition, stretch) DO UPDATE SET
+        types = ARRAY(SELECT DISTINCT t FROM unnest(o.types || excluded.types) AS t),
+        sources = ARRAY(SELECT DISTINCT s FROM unnest(o.sources || excluded.sources) AS s),
+        earliest = least(o.earliest, excluded.earliest), latest = greatest(o.latest, excluded.latest);
+    INSERT INTO ops.outline_types AS t (partition, type, stretch, first, last)
+    SELECT place, e.type, (e.log_offset - 1) / 512, min(e.log_offset), max(e.log_offset)
+    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    GROUP BY 2, 3
+    ON CONFLICT (partition, type, stretch) DO UPDATE SET
+        first = least(t.first, excluded.first), last = greatest(t.last, excluded.last);
+    INSERT INTO ops.outline_blocks AS b (partition, block, earliest, latest)
+    SELECT place, (e.log_offset - 1) / 32768, min(e.time), max(e.time)
+    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    GROUP BY 2
+    ON CONFLICT (partition, block) DO UPDATE SET
+        earliest = least(b.earliest, excluded.earliest), latest = greatest(b.latest, excluded.latest);
+
+    PERFORM ops.follow_devices(place, after, until);
+    PERFORM ops.follow_apps(place, after, until);
+    UPDATE bus.readers AS r SET log_offset = until WHERE r.partition = place AND r.reader = 'ops';
+    RETURN until - after;
+END $$;
+REVOKE ALL ON FUNCTION ops.take_in(integer, integer) FROM PUBLIC;
+
+-- Updates ops.known_devices by a batch of events. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.follow_devices(place integer, after bigint, until bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    DELETE FROM ops.known_devices AS d
+    USING bus.events AS e
+    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.device.deregistered'
+        AND d.partition = place AND d.key = e.key;
+
+    -- A device can be deregistered and registered again within a batch. Only the later events are about the new device.
+    INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, registered_at)
+    SELECT DISTINCT ON (e.key) place, e.key, e.data #>> '{registration,profile}', e.data #>> '{registration,fleet}',
+        min(e.time) OVER (PARTITION BY e.key)
+    FROM bus.events AS e
+    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+        AND e.type IN ('lifecycle.device.registered', 'lifecycle.device.updated')
+        AND NOT EXISTS (
+            SELECT FROM bus.events AS g
+            WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+                AND g.type = 'lifecycle.device.deregistered')
+    ORDER BY e.key, e.log_offset DESC
+    ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet;
+
+    UPDATE ops.known_devices AS d SET powered = p.powered
+    FROM (
+        SELECT DISTINCT ON (e.key) e.key, e.data ->> 'power' <> 'off' AS powered FROM bus.events AS e
+        WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.device.powered'
+            AND NOT EXISTS (
+                SELECT FROM bus.events AS g
+                WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+                    AND g.type = 'lifecycle.device.deregistered')
+        ORDER BY e.key, e.log_offset DESC) AS p
+    WHERE d.partition = place AND d.key = p.key;
+END $$;
+
+-- Updates ops.known_apps by a batch of events. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.follow_apps(place integer, after bigint, until bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    DELETE FROM ops.known_apps AS a
+    USING bus.events AS e
+    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+        AND e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
+        AND a.partition = place AND a.key = e.key AND (e.app IS NULL OR a.app = e.app);
+
+    -- The installation of an app that is already installed does not change its state. A change has its own event.
+    INSERT INTO ops.known_apps AS a (partition, key, app, state, since)
+    SELECT DISTINCT ON (e.key, e.app) place, e.key, e.app, 'notRunning', e.time
+    FROM bus.events AS e
+    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.app.installed'
+        AND NOT EXISTS (
+            SELECT FROM bus.events AS g
+            WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+                AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
+                AND (g.app IS NULL OR g.app = e.app))
+    ORDER BY e.key, e.app, e.log_offset
+    ON CONFLICT (partition, key, app) DO NOTHING;
+
+    -- `since` is the time of the last event whose state differs from the one before it. The first event of the batch is
+    -- compared with the stored state.
+    UPDATE ops.known_apps AS a SET state = s.state, since = s.time
+    FROM (
+        SELECT DISTINCT ON (t.key, t.app) t.key, t.app, t.state, t.time, t.log_offset FROM (
+            SELECT e.key, e.app, e.data ->> 'state' AS state, e.time, e.log_offset,
+                lag(e.data ->> 'state', 1, coalesce(k.state, '')) OVER (PARTITION BY e.key, e.app ORDER BY e.log_offset) AS former
+            FROM bus.events AS e LEFT JOIN ops.known_apps AS k ON k.partition = place AND k.key = e.key AND k.app = e.app
+            WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type LIKE 'lifecycle.app.%'
+                AND e.data ->> 'state' IS NOT NULL
+                -- Events before a deregistration are about apps of the former device, even if the names are equal.
+                AND NOT EXISTS (
+                    SELECT FROM bus.events AS g
+                    WHERE g.partition = place AND g.log_offset > e.log_offset AND g.log_offset <= until AND g.key = e.key
+                        AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
+                        AND (g.app IS NULL OR g.app = e.app))) AS t
+        WHERE t.state <> t.former
+        ORDER BY t.key, t.app, t.log_offset DESC) AS s
+    WHERE a.partition = place AND a.key = s.key AND a.app = s.app;
+END $$;
+
+-- Deletes the counts and the blocks of days that the log has dropped. Of the large tables it deletes at most 20,000 rows
+-- each. Returns the number of these rows; if it is more than 0, call the function again.
+CREATE FUNCTION ops.forget_days() RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    oldest date;
+    minutes bigint;
+    types bigint;
+BEGIN
+    SELECT min(d.day) INTO oldest FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching;
+    DELETE FROM ops.counts_minutes AS c
+    WHERE c.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.counts_minutes AS o WHERE o.day < oldest LIMIT 20000));
+    GET DIAGNOSTICS minutes = ROW_COUNT;
+    DELETE FROM ops.counts AS c WHERE c.width <> 60 AND c.day < oldest;
+    DELETE FROM ops.outline_types AS t
+    WHERE t.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM bus.retention AS r
+        JOIN ops.outline_types AS o ON o.partition = r.partition AND o.stretch < r.dropped_to / 512 LIMIT 20000));
+    GET DIAGNOSTICS types = ROW_COUNT;
+    DELETE FROM ops.outline AS o USING bus.retention AS r
+    WHERE o.partition = r.partition AND o.stretch < r.dropped_to / 512;
+    DELETE FROM ops.outline_blocks AS b USING bus.retention AS r
+    WHERE b.partition = r.partition AND b.block < r.dropped_to / 32768;
+    RETURN minutes + types;
+END $$;
+REVOKE ALL ON FUNCTION ops.forget_days() FROM PUBLIC;
+
+-- Returns digests of random states of a service, for the comparison with the fold of their events. The role of `ops`
+-- can't read the states themselves.
+CREATE FUNCTION ops.state_digests(service text, place integer, many integer)
+RETURNS TABLE (key text, digest bytea, machine_version integer, version bigint, event_count bigint, next_deadline bigint)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM bus.services() AS s WHERE s = service) THEN RETURN; END IF;
+    RETURN QUERY EXECUTE format(
+        'SELECT s.key, sha256(s.state), s.machine_version, s.version, s.event_count, s.next_deadline FROM %1$I.states AS s
+        WHERE s.partition = $1 AND s.key IN (
+            SELECT c.key FROM %1$I.states AS c WHERE c.partition = $1 ORDER BY random() LIMIT $2)',
+        service) USING place, many;
+END $$;
+REVOKE ALL ON FUNCTION ops.state_digests(text, integer, integer) FROM PUBLIC;
+
+INSERT INTO bus.readers (partition, reader, log_offset)
+SELECT p.partition, 'ops', coalesce(r.dropped_to, 0) FROM bus.partitions AS p LEFT JOIN bus.retention AS r USING (partition);
+
+-- The views are the interface for SQL tools. They are documented and stay stable. The role `dashboards` can read only
+-- them.
+
+-- Lets a condition on the time of a view skip block ranges.
+CREATE INDEX events_moment ON bus.events USING brin (to_timestamp(time / 1000.0::double precision))
+    WITH (pages_per_range = 32, autosummarize = on);
+
+-- Returns the device of an aggregate key, as in the column `device` of the views; null for other aggregates.
+CREATE FUNCTION ops.device(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
+    SELECT CASE WHEN key LIKE 'device:%' THEN substr(key, 8) END
+$$;
+
+CREATE VIEW ops.events AS
+SELECT to_timestamp(e.time / 1000.0::double precision) AS time, e.type, e.source AS service, ops.device(e.key) AS device, e.app,
+    e.data, e.id, e.partition, e.log_offset, e.correlationid AS correlation_id, e.causationid AS causation_id, e.appended_at
+FROM bus.events AS e;
+COMMENT ON VIEW ops.events IS 'Every event of the log, as far as it goes back. time is the suite''s, appended_at real.';
+
+CREATE VIEW ops.devices AS
+SELECT ops.device(d.key) AS device, d.profile, d.fleet, d.powered, to_timestamp(d.registered_at / 1000.0::double precision) AS registered_at
+FROM ops.known_devices AS d;
+COMMENT ON VIEW ops.devices IS 'The registered devices, as they are now.';
+
+CREATE VIEW ops.app_states AS
+SELECT ops.device(a.key) AS device, a.app, a.state, to_timestamp(a.since / 1000.0::double precision) AS since
+FROM ops.known_apps AS a;
+COMMENT ON VIEW ops.app_states IS 'The installed apps, the state that each is in now, and since when.';
+
+CREATE VIEW ops.wakes AS
+SELECT e.time, e.device, e.app, e.type = 'lifecycle.app.woken' AS granted, e.data ->> 'reason' AS reason,
+    e.data ->> 'kind' AS kind, e.data ->> 'refusal' AS refusal, e.data ->> 'wake' AS wake, e.data ->> 'request' AS request, e.id
+FROM ops.events AS e WHERE e.type IN ('lifecycle.app.woken', 'lifecycle.wake.refused');
+COMMENT ON VIEW ops.wakes IS 'Each wake of an app in the background: granted, or why not.';
+
+CREATE VIEW ops.notifications AS
+SELECT e.time, e.device, e.app, e.data ->> 'notification' AS notification, e.data ->> 'status' AS status,
+    e.data ->> 'pushType' AS push_type, coalesce(e.data ->> 'refusal', e.data ->> 'cause', e.data ->> 'by') AS cause, e.id
+FROM ops.events AS e WHERE e.type LIKE 'push.%' AND e.data ->> 'status' IS NOT NULL;
+COMMENT ON VIEW ops.notifications IS 'What became of each notification, step by step, in the words of Apple''s console.';
+
+CREATE VIEW ops.transfers AS
+SELECT e.time, e.device, e.app, e.data ->> 'session' AS session, (e.data ->> 'task')::bigint AS task,
+    coalesce(e.data ->> 'kind', 'download') AS kind, (e.data ->> 'bytesReceived')::bigint AS bytes_received,
+    (e.data ->> 'bytesSent')::bigint AS bytes_sent, (e.data ->> 'status')::integer AS status,
+    e.data #>> '{error,code}' AS error, e.data ->> 'sha256' AS sha256, e.id
+FROM ops.events AS e WHERE e.type = 'transfer.task.completed';
+COMMENT ON VIEW ops.transfers IS 'The tasks of background sessions that are over, with or without an error.';
+
+CREATE VIEW ops.rates AS
+SELECT to_timestamp(c.start) AS time, c.width AS seconds, c.type, c.label, sum(c.events)::bigint AS events, sum(c.amount) AS amount
+FROM ops.counts AS c GROUP BY c.start, c.width, c.type, c.label;
+COMMENT ON VIEW ops.rates IS
+    'How many events of a type there were in each minute, hour and day (seconds is 60, 3600 or 86400: ask for one of them). label tells events of one type apart; amount is in bytes.';
