@@ -119,8 +119,8 @@ extension LogSchema {
             Query(
                 Statement(
                     """
-                    UPDATE bus.clock SET is_virtual = true, real_epoch = moment, virtual_epoch = moment, rate = 1
-                    FROM bus.real_now() AS moment WHERE NOT is_virtual
+                    UPDATE bus.clock SET is_virtual = true, real_epoch = instant, virtual_epoch = instant, rate = 1
+                    FROM bus.real_now() AS instant WHERE NOT is_virtual
                     """)))
     }
 }

@@ -50,10 +50,10 @@ public struct IdempotencyStore: Sendable {
         """)
     private static let update = Statement(
         """
-        WITH noted AS (
+        WITH updated AS (
             UPDATE bus.idempotency SET answer = $4, progress = $5 WHERE partition = $1 AND service = $2 AND key = $3
             RETURNING 1)
-        SELECT bus.expect((SELECT count(*) FROM noted), 1, 'the number of requests noted')
+        SELECT bus.expect((SELECT count(*) FROM updated), 1, 'the number of updated requests')
         """)
     private static let forget = Statement(
         """

@@ -195,26 +195,27 @@ public struct LogQueries: Sendable {
             """
             WITH found AS MATERIALIZED (
                 SELECT e.*, \(extreme)(e.appended_at) OVER (PARTITION BY e.partition ORDER BY e.log_offset \(direction))
-                    AS placed, row_number() OVER (PARTITION BY e.partition, s.low ORDER BY e.log_offset \(direction)) AS number
+                    AS sort_time,
+                    row_number() OVER (PARTITION BY e.partition, s.low ORDER BY e.log_offset \(direction)) AS number
                 FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)
                 CROSS JOIN LATERAL (
                     SELECT * FROM bus.events AS e
                     WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(condition)
                     ORDER BY e.log_offset \(direction) LIMIT $4) AS e),
-            frontier AS MATERIALIZED (
-                SELECT f.partition, \(furthest)(e.appended_at, r.placed) AS placed
+            watermark AS MATERIALIZED (
+                SELECT f.partition, \(furthest)(e.appended_at, r.sort_time) AS sort_time
                 FROM unnest($6::int4[], $7::int8[]) AS f (partition, log_offset)
                 CROSS JOIN LATERAL (
                     SELECT e.appended_at FROM bus.events AS e
                     WHERE e.partition = f.partition AND e.log_offset = f.log_offset LIMIT 1) AS e
-                LEFT JOIN (SELECT partition, \(extreme)(placed) AS placed FROM found GROUP BY partition) AS r
+                LEFT JOIN (SELECT partition, \(extreme)(sort_time) AS sort_time FROM found GROUP BY partition) AS r
                     ON r.partition = f.partition
                 ORDER BY 2 \(direction), 1 \(direction) LIMIT 1)
-            SELECT \(LogReader.columns), number = $4, placed \(beyond) (SELECT placed FROM frontier),
-                (SELECT partition::int8 FROM frontier) AS nearest,
+            SELECT \(LogReader.columns), number = $4, sort_time \(beyond) (SELECT sort_time FROM watermark),
+                (SELECT partition::int8 FROM watermark) AS nearest,
                 (SELECT array_agg(DISTINCT f.partition::int8) FROM found AS f) AS partitions
             FROM found
-            ORDER BY placed \(direction), partition \(direction), log_offset \(direction) LIMIT $5
+            ORDER BY sort_time \(direction), partition \(direction), log_offset \(direction) LIMIT $5
             """)
         var events: [Event] = []
         let rows = try await pool.execute(Query(statement, parameters))

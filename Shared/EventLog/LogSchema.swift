@@ -68,7 +68,7 @@ public enum LogSchema {
                 FROM bus.partitions AS p LEFT JOIN bus.retention AS r USING (partition)
                 WHERE NOT EXISTS (
                     SELECT FROM bus.cursors AS c WHERE c.partition = p.partition AND c.consumer = $1)
-            ), made AS (
+            ), inserted AS (
                 INSERT INTO bus.cursors (partition, consumer, log_offset)
                 SELECT partition, $1, dropped_to FROM missing
                 WHERE $2 OR NOT EXISTS (SELECT FROM missing WHERE dropped_to > 0)
@@ -102,7 +102,7 @@ public enum LogSchema {
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
-            GRANT INSERT, UPDATE, DELETE ON bus.suspects TO \(role);
+            GRANT INSERT, UPDATE, DELETE ON bus.input_attempts TO \(role);
             GRANT UPDATE (reached) ON bus.state_versions TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.end_blockers(double precision) TO \(role);
             """, connection)
@@ -152,7 +152,7 @@ public enum LogSchema {
             """
             GRANT INSERT ON bus.token_keys, bus.signing_keys TO dormouse_\(service);
             GRANT INSERT, UPDATE, DELETE ON bus.revocations TO dormouse_\(service);
-            GRANT INSERT, UPDATE ON bus.revocations_read TO dormouse_\(service);
+            GRANT INSERT, UPDATE ON bus.revocation_positions TO dormouse_\(service);
             """)
     }
 

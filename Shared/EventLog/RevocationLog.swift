@@ -29,7 +29,7 @@ public struct RevocationLog: Sendable {
     private static let positions = Statement(
         """
         SELECT p.partition::int8, coalesce(r.log_offset, 0)
-        FROM bus.partitions AS p LEFT JOIN bus.revocations_read AS r USING (partition)
+        FROM bus.partitions AS p LEFT JOIN bus.revocation_positions AS r USING (partition)
         """)
     private static let devices = Statement("SELECT key, log_offset, revoked_at FROM bus.revocations")
 
@@ -89,7 +89,7 @@ public struct RevocationLog: Sendable {
         """)
     private static let keepPositions = Statement(
         """
-        INSERT INTO bus.revocations_read AS r (partition, log_offset) SELECT * FROM unnest($1::int4[], $2::int8[])
+        INSERT INTO bus.revocation_positions AS r (partition, log_offset) SELECT * FROM unnest($1::int4[], $2::int8[])
         ON CONFLICT (partition) DO UPDATE SET log_offset = greatest(r.log_offset, excluded.log_offset)
         """)
 

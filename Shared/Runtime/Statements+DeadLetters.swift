@@ -14,11 +14,12 @@ extension Statements {
         """)
     static let suspect = Statement(
         """
-        INSERT INTO bus.suspects AS s (partition, consumer, input) VALUES ($1, $2, $3)
-        ON CONFLICT (partition, consumer, input) DO UPDATE SET tries = s.tries + 1, tried_at = clock_timestamp()
-        RETURNING tries::int8
+        INSERT INTO bus.input_attempts AS s (partition, consumer, input) VALUES ($1, $2, $3)
+        ON CONFLICT (partition, consumer, input) DO UPDATE
+        SET attempts = s.attempts + 1, attempted_at = clock_timestamp()
+        RETURNING attempts::int8
         """)
-    static let clear = Statement("DELETE FROM bus.suspects WHERE partition = $1 AND consumer = $2 AND input = $3")
+    static let clear = Statement("DELETE FROM bus.input_attempts WHERE partition = $1 AND consumer = $2 AND input = $3")
 
     /// Returns the first letter of a key. A second row shows that there are more.
     static let firstLetter = Statement(

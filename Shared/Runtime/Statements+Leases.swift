@@ -60,7 +60,7 @@ extension Statements {
     /// Deletes records of old trials that were never finished.
     static let forgetSuspects = Statement(
         """
-        DELETE FROM bus.suspects
-        WHERE partition = $1 AND consumer = $2 AND tried_at < clock_timestamp() - interval '24 hours'
+        DELETE FROM bus.input_attempts
+        WHERE partition = $1 AND consumer = $2 AND attempted_at < clock_timestamp() - interval '24 hours'
         """)
 }

@@ -33,9 +33,9 @@ extension Statements {
     /// Removes an outage after all aggregates were notified. The cursor's lock prevents a change in between.
     static let forgetOutage = Statement(
         """
-        WITH forgotten AS (
+        WITH cleared AS (
             UPDATE bus.cursors SET outage = NULL
             WHERE partition = $1 AND consumer = $2 AND outage = int8range($3, $4) RETURNING 1)
-        SELECT bus.expect((SELECT count(*) FROM forgotten), 1, 'the number of outages forgotten')
+        SELECT bus.expect((SELECT count(*) FROM cleared), 1, 'the number of cleared outages')
         """)
 }

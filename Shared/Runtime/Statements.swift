@@ -78,18 +78,18 @@ struct Statements: Sendable {
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
-        slots = Statement(
-            "SELECT page, taken FROM \"\(service)\".moments WHERE partition = $1 AND ceiling = $2")
+        moments = Statement(
+            "SELECT page, taken FROM \"\(service)\".slot_pages WHERE partition = $1 AND ceiling = $2")
         writeMoments = Statement(
             """
-            INSERT INTO "\(service)".moments (partition, ceiling, page, ends, taken)
+            INSERT INTO "\(service)".slot_pages (partition, ceiling, page, ends, taken)
             SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
             ON CONFLICT (partition, ceiling, page) DO UPDATE SET taken = excluded.taken
             """)
         // Ended pages, also of former ceilings, and empty pages.
         dropMoments = Statement(
             """
-            DELETE FROM "\(service)".moments
+            DELETE FROM "\(service)".slot_pages
             WHERE partition = $1 AND (ends < $4 OR ceiling = $2 AND page = ANY($3))
             """)
     }
@@ -131,13 +131,13 @@ struct Statements: Sendable {
     // Inserts all rows or fails. Only an unknown partition would give a null offset, so it raises an error.
     let append = Statement(
         """
-        WITH place AS (
+        WITH moved AS (
             UPDATE bus.partitions SET head = head + $2, day = greatest(day, current_date)
             WHERE partition = $1 RETURNING head, day)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
             causationid, traceparent, data)
-        SELECT $1, coalesce((SELECT head FROM place), bus.expect(0, 1, 'the number of partitions')) - $2 + e.n,
-            (SELECT day FROM place), e.id, $3, e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid,
+        SELECT $1, coalesce((SELECT head FROM moved), bus.expect(0, 1, 'the number of partitions')) - $2 + e.n,
+            (SELECT day FROM moved), e.id, $3, e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid,
             e.traceparent, e.data
         FROM unnest($4::uuid[], $5::text[], $6::int4[], $7::text[], $8::text[], $9::int8[], $10::uuid[],
             $11::uuid[], $12::text[], $13::json[]) WITH ORDINALITY

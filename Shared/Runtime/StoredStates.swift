@@ -56,18 +56,19 @@ public struct StoredStates<M: Machine>: Sendable {
     private static var former: Statement {
         Statement(
             """
-            WITH later AS (
+            WITH changed AS (
                 SELECT DISTINCT key FROM bus.events WHERE partition = $1 AND log_offset > $2 AND type = ANY($3))
-            SELECT later.key, word.type, word.version::int8, word.data::text, base.state, base.machine_version::int8
-            FROM later
+            SELECT changed.key, newest.type, newest.version::int8, newest.data::text, base.state,
+                base.machine_version::int8
+            FROM changed
             LEFT JOIN LATERAL (
                 SELECT e.type, e.version, e.data FROM bus.events AS e
-                WHERE e.partition = $1 AND e.key = later.key AND e.log_offset <= $2 AND e.type = ANY($3)
-                ORDER BY e.log_offset DESC LIMIT 1) AS word ON true
+                WHERE e.partition = $1 AND e.key = changed.key AND e.log_offset <= $2 AND e.type = ANY($3)
+                ORDER BY e.log_offset DESC LIMIT 1) AS newest ON true
             LEFT JOIN LATERAL (
                 SELECT b.state, b.machine_version FROM bus.snapshots AS b
-                WHERE b.partition = $1 AND b.key = later.key AND b.service = $4 AND b.log_offset <= $2
-                    AND word.type IS NULL
+                WHERE b.partition = $1 AND b.key = changed.key AND b.service = $4 AND b.log_offset <= $2
+                    AND newest.type IS NULL
                 ORDER BY b.log_offset DESC LIMIT 1) AS base ON true
             """)
     }

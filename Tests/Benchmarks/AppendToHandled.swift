@@ -53,13 +53,13 @@ struct AppendToHandled {
 
     private static let append = Statement(
         """
-        WITH place AS (
+        WITH moved AS (
             UPDATE bus.partitions SET head = head + $3, day = greatest(day, current_date) WHERE partition = $1
             RETURNING head, day)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-        SELECT $1, place.head - $3 + e.n, place.day, gen_random_uuid(), 'other', 'other.thing.pinged', 1, e.key,
+        SELECT $1, moved.head - $3 + e.n, moved.day, gen_random_uuid(), 'other', 'other.thing.pinged', 1, e.key,
             (extract(epoch FROM clock_timestamp()) * 1000)::int8, gen_random_uuid(), '{}'
-        FROM place, unnest($2::text[]) WITH ORDINALITY AS e (key, n)
+        FROM moved, unnest($2::text[]) WITH ORDINALITY AS e (key, n)
         """)
 
     private static let percentiles = Statement(

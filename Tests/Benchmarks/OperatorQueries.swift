@@ -173,10 +173,10 @@ struct OperatorQueries {
     private func appends(_ log: FilledLog, _ count: Int) async throws -> [Double] {
         let append = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
             SELECT $1, head, current_date, gen_random_uuid(), 'lifecycle', 'lifecycle.app.woken', 1, 'device:device-1',
-                (extract(epoch FROM now()) * 1000)::int8, gen_random_uuid(), '{"reason":"push"}' FROM place
+                (extract(epoch FROM now()) * 1000)::int8, gen_random_uuid(), '{"reason":"push"}' FROM moved
             """)
         var took: [Double] = []
         for number in 0..<count {

@@ -86,13 +86,13 @@ extension RunningSuite {
     fileprivate func append(_ numbers: Range<Int>, bytes: Int) async throws {
         _ = try await cluster.sql(
             """
-            WITH place AS (
+            WITH moved AS (
                 UPDATE bus.partitions SET head = head + \(numbers.count) WHERE partition = 3 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
             SELECT 3, head - \(numbers.count) + 1 + n, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1,
                 'device:d', 0, gen_random_uuid(),
                 json_build_object('n', \(numbers.lowerBound) + n, 'text', repeat('x', \(bytes)))
-            FROM place, generate_series(0, \(numbers.count - 1)) AS n;
+            FROM moved, generate_series(0, \(numbers.count - 1)) AS n;
             SELECT pg_notify('dormouse', 'other:3')
             """, database: database)
     }

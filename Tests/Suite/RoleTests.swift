@@ -106,10 +106,10 @@ private struct Log {
 
     private func event(of service: SuiteService) -> String {
         """
-        WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = 0 RETURNING head)
+        WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = 0 RETURNING head)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
         SELECT 0, head, current_date, gen_random_uuid(), '\(service.rawValue)', '\(service.rawValue).x.y', 1, 'device:d', 0,
-            gen_random_uuid(), '{}' FROM place
+            gen_random_uuid(), '{}' FROM moved
         """
     }
 
@@ -139,7 +139,8 @@ private struct Log {
     }
 
     private func suspect(of service: SuiteService) -> String {
-        "INSERT INTO bus.suspects (partition, consumer, input) VALUES (0, '\(service.rawValue)', gen_random_uuid()::text)"
+        "INSERT INTO bus.input_attempts (partition, consumer, input) "
+            + "VALUES (0, '\(service.rawValue)', gen_random_uuid()::text)"
     }
 
     // Row policies use the current user, which `SET ROLE` sets.

@@ -19,20 +19,20 @@ struct BlockSkipIndex: SkipIndex {
         let blocks =
             filter.types.isEmpty
             ? """
-            SELECT greatest(k.low, o.stretch * 512) AS low, least(k.high, o.stretch * 512 + 512) AS high FROM ops.outline AS o
-            WHERE o.partition = s.partition AND o.stretch >= k.low / 512 AND o.stretch * 512 < k.high\(Self.holds)
-            ORDER BY o.stretch \(direction) LIMIT $4
+            SELECT greatest(k.low, o.block * 512) AS low, least(k.high, o.block * 512 + 512) AS high FROM ops.blocks AS o
+            WHERE o.partition = s.partition AND o.block >= k.low / 512 AND o.block * 512 < k.high\(Self.holds)
+            ORDER BY o.block \(direction) LIMIT $4
             """
             // The first blocks of each type contain the first blocks of all types.
             : """
             SELECT greatest(k.low, min(t.first) - 1) AS low, least(k.high, max(t.last)) AS high
             FROM unnest($5::text[]) AS n (type) CROSS JOIN LATERAL (
-                SELECT * FROM ops.outline_types AS t
-                WHERE t.partition = s.partition AND t.type = n.type AND t.stretch >= k.low / 512 AND t.stretch * 512 < k.high
+                SELECT * FROM ops.block_types AS t
+                WHERE t.partition = s.partition AND t.type = n.type AND t.block >= k.low / 512 AND t.block * 512 < k.high
                     AND t.last > k.low AND t.first <= k.high AND ($9 OR EXISTS (
-                        SELECT FROM ops.outline AS o WHERE o.partition = t.partition AND o.stretch = t.stretch\(Self.holds)))
-                ORDER BY t.stretch \(direction) LIMIT $4) AS t
-            GROUP BY t.stretch ORDER BY t.stretch \(direction) LIMIT $4
+                        SELECT FROM ops.blocks AS o WHERE o.partition = t.partition AND o.block = t.block\(Self.holds)))
+                ORDER BY t.block \(direction) LIMIT $4) AS t
+            GROUP BY t.block ORDER BY t.block \(direction) LIMIT $4
             """
         // One statement, so that the skip index and its end come from one database snapshot.
         let statement = Statement(
@@ -43,10 +43,10 @@ struct BlockSkipIndex: SkipIndex {
                 WHERE r.partition = s.partition AND r.reader = 'ops') AS r
             CROSS JOIN LATERAL (
                 SELECT greatest(s.low, CASE WHEN $7::int8 IS NOT NULL THEN coalesce((
-                        SELECT min(b.block) * 32768 FROM ops.outline_blocks AS b
+                        SELECT min(b.block_group) * 32768 FROM ops.block_groups AS b
                         WHERE b.partition = s.partition AND b.latest >= $7), r.known) END) AS low,
                     least(s.high, r.known, CASE WHEN $8::int8 IS NOT NULL THEN coalesce((
-                        SELECT max(b.block) * 32768 + 32768 FROM ops.outline_blocks AS b
+                        SELECT max(b.block_group) * 32768 + 32768 FROM ops.block_groups AS b
                         WHERE b.partition = s.partition AND b.earliest < $8), 0) END) AS high) AS k
             CROSS JOIN LATERAL (
                 (SELECT greatest(s.low, r.known) AS low, s.high AS high WHERE s.high > r.known)

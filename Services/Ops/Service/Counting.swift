@@ -27,8 +27,8 @@ struct Counting: Service {
         SELECT r.partition::int8, p.head - r.log_offset FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
         WHERE r.reader = 'ops' AND p.head > r.log_offset ORDER BY r.partition
         """)
-    private static let takeInNext = Statement("SELECT ops.take_in($1, $2)")
-    private static let forget = Statement("SELECT ops.forget_days()")
+    private static let takeInNext = Statement("SELECT ops.count_events($1, $2)")
+    private static let forget = Statement("SELECT ops.prune_counts()")
 
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {

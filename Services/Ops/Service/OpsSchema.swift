@@ -34,9 +34,9 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.outline, ops.outline_blocks,
-                ops.outline_types, ops.totals TO \(ops);
-            GRANT EXECUTE ON FUNCTION ops.take_in(integer, integer), ops.forget_days(),
+            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.blocks, ops.block_groups,
+                ops.block_types, ops.totals TO \(ops);
+            GRANT EXECUTE ON FUNCTION ops.count_events(integer, integer), ops.prune_counts(),
                 ops.state_digests(text, integer, integer) TO \(ops);
             """, connection)
     }

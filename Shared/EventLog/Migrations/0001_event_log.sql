@@ -15,8 +15,8 @@ END $$;
 
 -- One row with the settings that are fixed when the log is created.
 CREATE TABLE bus.settings (
-    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT settings_one_row CHECK (only_row),
-    partitions integer NOT NULL CONSTRAINT settings_partitions CHECK (partitions BETWEEN 1 AND 1024)
+    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT settings_only_row_check CHECK (only_row),
+    partitions integer NOT NULL CONSTRAINT settings_partitions_check CHECK (partitions BETWEEN 1 AND 1024)
 );
 
 -- The head of each partition. An append takes its offsets from this row and keeps the row lock until the commit. So
@@ -47,19 +47,19 @@ CREATE TABLE bus.events (
     -- json, not jsonb: PostgreSQL keeps the text byte for byte.
     data json NOT NULL,
     appended_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT events_place PRIMARY KEY (partition, log_offset, day)
+    CONSTRAINT events_pkey PRIMARY KEY (partition, log_offset, day)
 ) PARTITION BY RANGE (day);
-CREATE INDEX events_key ON bus.events (partition, key, log_offset);
-CREATE INDEX events_correlation ON bus.events (partition, correlationid);
+CREATE INDEX events_partition_key_log_offset_idx ON bus.events (partition, key, log_offset);
+CREATE INDEX events_partition_correlationid_idx ON bus.events (partition, correlationid);
 -- Ids and times grow with the position in the table, so block ranges are enough. They add little to the cost of an
 -- append.
-CREATE INDEX events_id ON bus.events USING brin (id) WITH (pages_per_range = 32, autosummarize = on);
-CREATE INDEX events_time ON bus.events USING brin (time) WITH (pages_per_range = 32, autosummarize = on);
+CREATE INDEX events_id_idx ON bus.events USING brin (id) WITH (pages_per_range = 32, autosummarize = on);
+CREATE INDEX events_time_idx ON bus.events USING brin (time) WITH (pages_per_range = 32, autosummarize = on);
 
 -- Events of dead letters whose day was dropped. An operator can still replay them.
 CREATE TABLE bus.kept_events (
     LIKE bus.events INCLUDING DEFAULTS INCLUDING STORAGE,
-    CONSTRAINT kept_events_place PRIMARY KEY (partition, log_offset)
+    CONSTRAINT kept_events_pkey PRIMARY KEY (partition, log_offset)
 );
 
 -- One row for each consumer and partition. Its row lock serialises the batches of the consumer on the partition.
@@ -85,7 +85,7 @@ CREATE TABLE bus.cursors (
     parked integer NOT NULL DEFAULT 0,
     -- The id of the last committed batch. It shows whether a commit without an answer succeeded.
     last_batch uuid,
-    CONSTRAINT cursors_one PRIMARY KEY (partition, consumer)
+    CONSTRAINT cursors_pkey PRIMARY KEY (partition, consumer)
 ) WITH (fillfactor = 50);
 
 -- The processes that share the partitions of a consumer. A member that does not renew its row is dead.
@@ -99,7 +99,7 @@ CREATE TABLE bus.members (
     -- The version of the machine that the member runs. The background upgrade of states starts only if all members can
     -- read the new states.
     machine_version integer NOT NULL DEFAULT 0,
-    CONSTRAINT members_one PRIMARY KEY (consumer, member)
+    CONSTRAINT members_pkey PRIMARY KEY (consumer, member)
 );
 
 -- Inputs that a consumer could not process. A key with a dead letter is parked: its later events become dead letters
@@ -115,19 +115,19 @@ CREATE TABLE bus.dead_letters (
     -- The fault. Null for an event that only waits for an earlier dead letter.
     reason text,
     set_aside_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT dead_letters_one PRIMARY KEY (partition, consumer, key, log_offset),
-    CONSTRAINT dead_letters_deadline CHECK ((log_offset = 0) = (due IS NOT NULL))
+    CONSTRAINT dead_letters_pkey PRIMARY KEY (partition, consumer, key, log_offset),
+    CONSTRAINT dead_letters_due_check CHECK ((log_offset = 0) = (due IS NOT NULL))
 );
 
--- Inputs under trial after an owner of the partition died. A row is written before the trial and deleted after it. An
--- input with many tries ends the processes that run it.
-CREATE TABLE bus.suspects (
+-- Attempts to process an input after an owner of the partition died. A row is written before an attempt and deleted after
+-- it. An input with many attempts ends the processes that run it.
+CREATE TABLE bus.input_attempts (
     partition integer NOT NULL,
     consumer text NOT NULL,
     input text NOT NULL,
-    tries integer NOT NULL DEFAULT 1,
-    tried_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT suspects_one PRIMARY KEY (partition, consumer, input)
+    attempts integer NOT NULL DEFAULT 1,
+    attempted_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT input_attempts_pkey PRIMARY KEY (partition, consumer, input)
 );
 
 -- Readers of all events that are not consumers. They make no decisions, and only retention waits for them.
@@ -136,7 +136,7 @@ CREATE TABLE bus.readers (
     reader text NOT NULL,
     -- The reader has read the events up to here.
     log_offset bigint NOT NULL DEFAULT 0,
-    CONSTRAINT readers_one PRIMARY KEY (partition, reader)
+    CONSTRAINT readers_pkey PRIMARY KEY (partition, reader)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE bus.idempotency (
@@ -149,9 +149,9 @@ CREATE TABLE bus.idempotency (
     -- The progress of a request that needs several transactions. Null after the answer.
     progress bigint,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT idempotency_one PRIMARY KEY (partition, service, key)
+    CONSTRAINT idempotency_pkey PRIMARY KEY (partition, service, key)
 );
-CREATE INDEX idempotency_age ON bus.idempotency (partition, service, created_at);
+CREATE INDEX idempotency_partition_service_created_at_idx ON bus.idempotency (partition, service, created_at);
 
 -- The version that a service's stored states must reach, and the version that all of them have. Retention waits while
 -- they differ, because an upgrade may need all events of a state.
@@ -160,7 +160,7 @@ CREATE TABLE bus.state_versions (
     service text NOT NULL,
     wanted integer NOT NULL,
     reached integer NOT NULL,
-    CONSTRAINT state_versions_one PRIMARY KEY (partition, service)
+    CONSTRAINT state_versions_pkey PRIMARY KEY (partition, service)
 );
 
 -- The last dropped offset of each partition. A partition without dropped events has no row.
@@ -168,7 +168,7 @@ CREATE TABLE bus.retention (
     partition integer NOT NULL,
     -- Events up to here are dropped, or will be dropped in a moment.
     dropped_to bigint NOT NULL,
-    CONSTRAINT retention_one PRIMARY KEY (partition)
+    CONSTRAINT retention_pkey PRIMARY KEY (partition)
 );
 
 -- States as they were soon after the end of each day on which they changed. A fold starts at a snapshot after retention
@@ -187,7 +187,7 @@ CREATE TABLE bus.snapshots (
     -- Whether events of the fold were dropped, so that there is no earlier state.
     is_base boolean NOT NULL DEFAULT false,
     taken_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT snapshots_one PRIMARY KEY (partition, key, service, log_offset)
+    CONSTRAINT snapshots_pkey PRIMARY KEY (partition, key, service, log_offset)
 );
 
 -- The days whose snapshots exist.
@@ -195,7 +195,7 @@ CREATE TABLE bus.snapshot_days (
     partition integer NOT NULL,
     service text NOT NULL,
     day date NOT NULL,
-    CONSTRAINT snapshot_days_one PRIMARY KEY (partition, service, day)
+    CONSTRAINT snapshot_days_pkey PRIMARY KEY (partition, service, day)
 );
 
 -- The keys that sign the tokens of devices and fleets. All services read the public keys. Only the issuer reads its
@@ -220,26 +220,26 @@ CREATE TABLE bus.revocations (
     log_offset bigint NOT NULL,
     -- Real time. The row is useless after all tokens of that time have expired.
     revoked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT revocations_one PRIMARY KEY (partition, key)
+    CONSTRAINT revocations_pkey PRIMARY KEY (partition, key)
 );
 -- The events up to here are in bus.revocations. Later revocations are only in the log.
-CREATE TABLE bus.revocations_read (
+CREATE TABLE bus.revocation_positions (
     partition integer NOT NULL,
     log_offset bigint NOT NULL,
-    CONSTRAINT revocations_read_one PRIMARY KEY (partition)
+    CONSTRAINT revocation_positions_pkey PRIMARY KEY (partition)
 );
 
 -- One row with the suite's clock. Only bus.set_clock and bus.step_clock change it while time is virtual. They lock the
 -- row, so time never goes back. They announce each change as `clock` on the wake-up channel.
 CREATE TABLE bus.clock (
-    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT clock_one_row CHECK (only_row),
+    only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT clock_only_row_check CHECK (only_row),
     is_virtual boolean NOT NULL DEFAULT false,
     real_epoch bigint NOT NULL DEFAULT 0,
     virtual_epoch bigint NOT NULL DEFAULT 0,
-    rate double precision NOT NULL DEFAULT 1 CONSTRAINT clock_rate CHECK (rate >= 0 AND rate <= 100000),
+    rate double precision NOT NULL DEFAULT 1 CONSTRAINT clock_rate_check CHECK (rate >= 0 AND rate <= 100000),
     -- The rate with which a frozen clock continues. It equals `rate` while the clock runs.
     resumes_at double precision NOT NULL DEFAULT 1
-        CONSTRAINT clock_resumes_at CHECK (resumes_at > 0 AND resumes_at <= 100000)
+        CONSTRAINT clock_resumes_at_check CHECK (resumes_at > 0 AND resumes_at <= 100000)
 );
 INSERT INTO bus.clock DEFAULT VALUES;
 
@@ -258,8 +258,8 @@ ALTER TABLE bus.dead_letters ENABLE ROW LEVEL SECURITY;
 CREATE POLICY dead_letters_read ON bus.dead_letters FOR SELECT USING (true);
 CREATE POLICY dead_letters_own ON bus.dead_letters
     USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
-ALTER TABLE bus.suspects ENABLE ROW LEVEL SECURITY;
-CREATE POLICY suspects_own ON bus.suspects
+ALTER TABLE bus.input_attempts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY input_attempts_own ON bus.input_attempts
     USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
 ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
 CREATE POLICY idempotency_own ON bus.idempotency
@@ -282,21 +282,21 @@ CREATE POLICY signing_keys_own ON bus.signing_keys
 CREATE FUNCTION bus.ensure_days(ahead integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
-    wanted date;
-    made integer := 0;
+    new_day date;
+    created integer := 0;
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtext('dormouse.days'));
-    FOR wanted IN SELECT current_date + n FROM generate_series(-1, least(greatest(ahead, 1), 30)) AS n LOOP
-        IF to_regclass(format('bus.%I', 'events_' || to_char(wanted, 'YYYYMMDD'))) IS NULL THEN
+    FOR new_day IN SELECT current_date + n FROM generate_series(-1, least(greatest(ahead, 1), 30)) AS n LOOP
+        IF to_regclass(format('bus.%I', 'events_' || to_char(new_day, 'YYYYMMDD'))) IS NULL THEN
             -- ATTACH PARTITION takes a weaker lock than CREATE TABLE … PARTITION OF: reads and appends continue.
             EXECUTE format('CREATE TABLE bus.%I (LIKE bus.events INCLUDING DEFAULTS INCLUDING STORAGE)',
-                'events_' || to_char(wanted, 'YYYYMMDD'));
+                'events_' || to_char(new_day, 'YYYYMMDD'));
             EXECUTE format('ALTER TABLE bus.events ATTACH PARTITION bus.%I FOR VALUES FROM (%L) TO (%L)',
-                'events_' || to_char(wanted, 'YYYYMMDD'), wanted, wanted + 1);
-            made := made + 1;
+                'events_' || to_char(new_day, 'YYYYMMDD'), new_day, new_day + 1);
+            created := created + 1;
         END IF;
     END LOOP;
-    RETURN made;
+    RETURN created;
 END $$;
 REVOKE ALL ON FUNCTION bus.ensure_days(integer) FROM PUBLIC;
 
@@ -320,15 +320,15 @@ $$;
 
 -- Returns the consumers and readers that have not read a day to its end, and the services that still upgrade states.
 -- Dead letters do not count, because bus.keep_events copies their events.
-CREATE FUNCTION bus.day_readers(wanted date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+CREATE FUNCTION bus.day_readers(log_day date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     SELECT DISTINCT c.consumer FROM bus.cursors AS c
-    WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = wanted)
+    WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = log_day)
     UNION
-    SELECT 'revocations' FROM bus.revocations_read AS r
-    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = wanted)
+    SELECT 'revocations' FROM bus.revocation_positions AS r
+    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = log_day)
     UNION
     SELECT r.reader FROM bus.readers AS r
-    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = wanted)
+    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = log_day)
     UNION
     SELECT v.service FROM bus.state_versions AS v WHERE v.reached < v.wanted
     ORDER BY 1
@@ -337,33 +337,33 @@ $$;
 -- Returns the day from which retention counts ages. Null if the log is empty. It is the newest day with events, so a
 -- fast clock alone drops nothing. If this day is more than the retention after the previous one, the clock may have been
 -- wrong at the append. The day before the gap is then the reference, until three days with events follow the gap.
-CREATE FUNCTION bus.reference_day(kept integer) RETURNS date LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+CREATE FUNCTION bus.reference_day(retention_days integer) RETURNS date LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     WITH used AS (
-        SELECT d.day, lag(d.day) OVER (ORDER BY d.day) AS former, row_number() OVER (ORDER BY d.day DESC) AS place
+        SELECT d.day, lag(d.day) OVER (ORDER BY d.day) AS previous, row_number() OVER (ORDER BY d.day DESC) AS rank
         FROM bus.days() AS d
         WHERE d.is_attached AND NOT d.is_detaching AND EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day)
     )
-    SELECT coalesce((SELECT min(u.former) FROM used AS u WHERE u.day - u.former > kept AND u.place < 3),
+    SELECT coalesce((SELECT min(u.previous) FROM used AS u WHERE u.day - u.previous > retention_days AND u.rank < 3),
         (SELECT max(u.day) FROM used AS u))
 $$;
 
 -- Copies the events of one day and partition that have dead letters. It runs before the day is dropped.
-CREATE FUNCTION bus.keep_events(place integer, wanted date) RETURNS void
+CREATE FUNCTION bus.keep_events(partition_number integer, log_day date) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog AS $$
     INSERT INTO bus.kept_events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
         causationid, traceparent, data, appended_at)
     SELECT e.partition, e.log_offset, e.day, e.id, e.source, e.type, e.version, e.key, e.app, e.time, e.correlationid,
         e.causationid, e.traceparent, e.data, e.appended_at
     FROM bus.events AS e
-    WHERE e.partition = place AND e.day = wanted
-        AND e.log_offset IN (SELECT d.log_offset FROM bus.dead_letters AS d WHERE d.partition = place)
+    WHERE e.partition = partition_number AND e.day = log_day
+        AND e.log_offset IN (SELECT d.log_offset FROM bus.dead_letters AS d WHERE d.partition = partition_number)
     ON CONFLICT DO NOTHING
 $$;
 REVOKE ALL ON FUNCTION bus.keep_events(integer, date) FROM PUBLIC;
 
 -- Takes snapshots of the states of one service and partition that changed on a day. It skips a state with a snapshot
 -- that is at least as new as its last event of the day.
-CREATE FUNCTION bus.take_snapshots(place integer, wanted date, service text) RETURNS void
+CREATE FUNCTION bus.take_snapshots(partition_number integer, log_day date, service text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     EXECUTE format(
@@ -377,35 +377,35 @@ BEGIN
         WHERE NOT EXISTS (
             SELECT FROM bus.snapshots AS b WHERE b.partition = $1 AND b.key = s.key AND b.service = $3
                 AND b.log_offset >= changed.last)',
-        service) USING place, wanted, service;
-    INSERT INTO bus.snapshot_days (partition, service, day) VALUES (place, service, wanted) ON CONFLICT DO NOTHING;
+        service) USING partition_number, log_day, service;
+    INSERT INTO bus.snapshot_days (partition, service, day) VALUES (partition_number, service, log_day) ON CONFLICT DO NOTHING;
 END $$;
 REVOKE ALL ON FUNCTION bus.take_snapshots(integer, date, text) FROM PUBLIC;
 
 -- Prepares the drop of a day. For each key that changed on the day, the oldest snapshot that is not older than the last
 -- event of the day becomes the base. Older snapshots are deleted.
-CREATE FUNCTION bus.make_bases(place integer, wanted date, service text) RETURNS void
+CREATE FUNCTION bus.make_bases(partition_number integer, log_day date, service text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-    PERFORM bus.take_snapshots(place, wanted, service);
+    PERFORM bus.take_snapshots(partition_number, log_day, service);
     WITH changed AS (
         SELECT e.key, max(e.log_offset) AS last FROM bus.events AS e
-        WHERE e.partition = place AND e.day = wanted AND e.source = make_bases.service GROUP BY e.key
+        WHERE e.partition = partition_number AND e.day = log_day AND e.source = make_bases.service GROUP BY e.key
     ), base AS (
         SELECT b.key, min(b.log_offset) AS log_offset FROM changed
-        JOIN bus.snapshots AS b ON b.partition = place AND b.key = changed.key AND b.service = make_bases.service
+        JOIN bus.snapshots AS b ON b.partition = partition_number AND b.key = changed.key AND b.service = make_bases.service
             AND b.log_offset >= changed.last
         GROUP BY b.key
     ), older AS (
         DELETE FROM bus.snapshots AS b USING base
-        WHERE b.partition = place AND b.key = base.key AND b.service = make_bases.service
+        WHERE b.partition = partition_number AND b.key = base.key AND b.service = make_bases.service
             AND b.log_offset < base.log_offset
     )
     UPDATE bus.snapshots AS b SET is_base = true FROM base
-    WHERE b.partition = place AND b.key = base.key AND b.service = make_bases.service
+    WHERE b.partition = partition_number AND b.key = base.key AND b.service = make_bases.service
         AND b.log_offset = base.log_offset;
     DELETE FROM bus.snapshot_days AS d
-    WHERE d.partition = place AND d.day <= wanted AND d.service = make_bases.service;
+    WHERE d.partition = partition_number AND d.day <= log_day AND d.service = make_bases.service;
 END $$;
 REVOKE ALL ON FUNCTION bus.make_bases(integer, date, text) FROM PUBLIC;
 
@@ -414,23 +414,23 @@ CREATE FUNCTION bus.real_now() RETURNS bigint LANGUAGE sql VOLATILE SET search_p
 $$;
 
 -- Returns the suite time at a real time, both in milliseconds since 1970. The services use the same arithmetic.
-CREATE FUNCTION bus.suite_time(real_moment bigint) RETURNS bigint LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
-    SELECT CASE WHEN is_virtual THEN virtual_epoch + floor(greatest(0, real_moment - real_epoch) * rate)::bigint
-        ELSE real_moment END
+CREATE FUNCTION bus.suite_time(real_time bigint) RETURNS bigint LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+    SELECT CASE WHEN is_virtual THEN virtual_epoch + floor(greatest(0, real_time - real_epoch) * rate)::bigint
+        ELSE real_time END
     FROM bus.clock
 $$;
 
--- Sets the rate, and whether the clock is frozen. A null rate keeps the present one. Returns false if time is real.
+-- Sets the rate, and whether the clock is frozen. A null rate keeps the current one. Returns false if time is real.
 CREATE FUNCTION bus.set_clock(new_rate double precision, frozen boolean) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
-    moment bigint;
+    instant bigint;
 BEGIN
     PERFORM FROM bus.clock WHERE is_virtual FOR UPDATE;
     IF NOT FOUND THEN RETURN false; END IF;
     -- Read once, after the lock: the old setting ends when the new one begins.
-    moment := bus.real_now();
-    UPDATE bus.clock SET virtual_epoch = bus.suite_time(moment), real_epoch = greatest(real_epoch, moment),
+    instant := bus.real_now();
+    UPDATE bus.clock SET virtual_epoch = bus.suite_time(instant), real_epoch = greatest(real_epoch, instant),
         resumes_at = coalesce(new_rate, resumes_at),
         rate = CASE WHEN frozen THEN 0 ELSE coalesce(new_rate, resumes_at) END;
     PERFORM pg_notify('dormouse', 'clock');
@@ -443,15 +443,15 @@ REVOKE ALL ON FUNCTION bus.set_clock(double precision, boolean) FROM PUBLIC;
 CREATE FUNCTION bus.step_clock(until bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
-    moment bigint;
+    instant bigint;
     reached bigint;
 BEGIN
     PERFORM FROM bus.clock WHERE is_virtual FOR UPDATE;
     IF NOT FOUND THEN RETURN NULL; END IF;
-    moment := bus.real_now();
-    reached := bus.suite_time(moment);
+    instant := bus.real_now();
+    reached := bus.suite_time(instant);
     IF until <= reached THEN RETURN reached; END IF;
-    UPDATE bus.clock SET virtual_epoch = until, real_epoch = greatest(real_epoch, moment);
+    UPDATE bus.clock SET virtual_epoch = until, real_epoch = greatest(real_epoch, instant);
     PERFORM pg_notify('dormouse', 'clock');
     RETURN until;
 END $$;
@@ -485,13 +485,13 @@ REVOKE ALL ON FUNCTION bus.deadlines() FROM PUBLIC;
 -- Returns the suite times between which no process of a consumer ran: from the last renewal of the lease to the start of
 -- the first living member. Null if a member has lived since the renewal, because every member accepts commands. Null
 -- also for a gap of at most 1 s, which is more than the time between two renewals.
-CREATE FUNCTION bus.outage_since(who text, served_at timestamptz, served_time bigint) RETURNS int8range
+CREATE FUNCTION bus.outage_since(consumer_name text, served_at timestamptz, served_time bigint) RETURNS int8range
 LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
     SELECT int8range(served_time, l.since_time)
     FROM (
         SELECT coalesce(min(m.since), clock_timestamp()) AS since,
             coalesce(min(m.since_time), bus.suite_time(bus.real_now())) AS since_time
-        FROM bus.members AS m WHERE m.consumer = who
+        FROM bus.members AS m WHERE m.consumer = consumer_name
             -- A member renews its row every 700 ms, for 3 s. A member without a renewal for 1.5 s may be dead. A row
             -- that expires later than any current clock can set comes from a server with a faster clock, before a
             -- failover.
@@ -513,14 +513,14 @@ $$;
 --     be slow, but after this time its client has given up.
 --
 -- Returns a row for each of them. `ended` is false if the function's owner lacks the rights of the session's role.
-CREATE FUNCTION bus.end_blockers(patience double precision) RETURNS TABLE (pid integer, role text, ended boolean)
+CREATE FUNCTION bus.end_blockers(idle_seconds double precision) RETURNS TABLE (pid integer, role text, ended boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     blocker record;
 BEGIN
     IF NOT (pg_has_role('pg_read_all_stats', 'USAGE') AND pg_has_role('pg_signal_backend', 'USAGE')) THEN
         RAISE insufficient_privilege USING
-            MESSAGE = format('%I can''t end sessions that hold up the log', current_user),
+            MESSAGE = format('%I can''t end sessions that block the log', current_user),
             HINT = format('GRANT pg_read_all_stats, pg_signal_backend TO %I', current_user);
     END IF;
     FOR blocker IN
@@ -534,7 +534,7 @@ BEGIN
             AND b.pid = blocking.pid AND b.datname = current_database() AND b.usename ^@ 'dormouse_'
             AND b.wait_event_type IS DISTINCT FROM 'Lock'
             AND b.state_change < clock_timestamp()
-                - make_interval(secs => greatest(patience, 1) * CASE WHEN b.wait_event_type = 'Client' THEN 1 ELSE 3 END)
+                - make_interval(secs => greatest(idle_seconds, 1) * CASE WHEN b.wait_event_type = 'Client' THEN 1 ELSE 3 END)
         ORDER BY 1
     LOOP
         pid := blocker.pid;

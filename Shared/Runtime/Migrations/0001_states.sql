@@ -12,13 +12,14 @@ CREATE TABLE "{{service}}".states (
     decided_at bigint NOT NULL,
     -- The deadline is a column of the state, so it is deleted together with the state.
     next_deadline bigint,
-    CONSTRAINT states_one PRIMARY KEY (partition, key)
+    CONSTRAINT states_pkey PRIMARY KEY (partition, key)
 ) WITH (fillfactor = 70);
 -- Ends with the key, so that deadlines at the same time fire in a fixed order.
-CREATE INDEX states_deadline ON "{{service}}".states (partition, next_deadline, key) WHERE next_deadline IS NOT NULL;
+CREATE INDEX states_partition_next_deadline_key_idx ON "{{service}}".states (partition, next_deadline, key)
+    WHERE next_deadline IS NOT NULL;
 
 -- The slot reservations of the machine, in pages of a bitmap. The table stays empty if the machine reserves no slots.
-CREATE TABLE "{{service}}".moments (
+CREATE TABLE "{{service}}".slot_pages (
     partition integer NOT NULL,
     -- The number of slots in a second. Each ceiling has its own slots.
     ceiling integer NOT NULL,
@@ -27,5 +28,5 @@ CREATE TABLE "{{service}}".moments (
     ends bigint NOT NULL,
     -- A set bit is a reserved slot.
     taken bytea NOT NULL,
-    CONSTRAINT moments_one PRIMARY KEY (partition, ceiling, page)
+    CONSTRAINT slot_pages_pkey PRIMARY KEY (partition, ceiling, page)
 ) WITH (fillfactor = 70);

@@ -83,10 +83,10 @@ struct FetchFixture: Sendable {
         let partition = key.partition(of: Self.partitions)
         let insert = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events
                 (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, $5, $6, $2, $7 FROM place RETURNING log_offset
+            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, $5, $6, $2, $7 FROM moved RETURNING log_offset
             """)
         let parameters: [Parameter] = [
             .int4(Int32(partition)), .uuid(UUID()), .text(type(of: data).type), .text(key.description), .text(data.app),

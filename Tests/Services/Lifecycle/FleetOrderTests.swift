@@ -277,13 +277,13 @@ extension LifecycleFixture {
         let keys = (0..<count).map { AggregateKey.device(devices[$0 % devices.count]) }
         let statement = Statement(
             """
-            WITH place AS (
+            WITH moved AS (
                 UPDATE bus.partitions SET head = head + $3 WHERE partition = $1 RETURNING head - $3 AS base, day)
             INSERT INTO bus.events
                 (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
-            SELECT $1, place.base + e.n, place.day, gen_random_uuid(), 'lifecycle', 'lifecycle.app.suspended', 1, e.key,
+            SELECT $1, moved.base + e.n, moved.day, gen_random_uuid(), 'lifecycle', 'lifecycle.app.suspended', 1, e.key,
                 'a', 0, gen_random_uuid(), $4::json
-            FROM place, unnest($2::text[]) WITH ORDINALITY AS e (key, n)
+            FROM moved, unnest($2::text[]) WITH ORDINALITY AS e (key, n)
             """)
         let data = String(decoding: LifecycleEvent.AppSuspended(app: "a").jsonBytes, as: UTF8.self)
         var calls = [Query(Statement("BEGIN"))]

@@ -212,10 +212,10 @@ extension ConnectionPool {
         let source = String(D.type.prefix { $0 != "." })
         let insert = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events
                 (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
-            SELECT $1, head, current_date, $2, $3, $4, 1, $5, $6, $7, $2, $8::json FROM place
+            SELECT $1, head, current_date, $2, $3, $4, 1, $5, $6, $7, $2, $8::json FROM moved
             """)
         let values: [Parameter] = [
             .int4(partition), .uuid(UUID()), .text(source), .text(D.type), .text(key.description),

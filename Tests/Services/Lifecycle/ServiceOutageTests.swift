@@ -97,10 +97,10 @@ private struct OutageFixture: Sendable {
         let data = PushEvent.WakeRequested(app: "a", notification: "n-1", payload: [:])
         let insert = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events
                 (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'push', $3, 1, $4, 'a', bus.suite_time(bus.real_now()), $2, $5::json FROM place
+            SELECT $1, head, current_date, $2, 'push', $3, 1, $4, 'a', bus.suite_time(bus.real_now()), $2, $5::json FROM moved
             """)
         let values: [Parameter] = [
             .int4(partition), .uuid(UUID()), .text(PushEvent.WakeRequested.type), .text(key.description),

@@ -42,7 +42,7 @@ import Testing
                 }
                 #expect(error?.sqlState == "42501", "\(relation)")
             }
-            for statement in ["DELETE FROM ops.events", "SELECT ops.take_in(0, 1)", "CREATE TABLE ops.mine ()"] {
+            for statement in ["DELETE FROM ops.events", "SELECT ops.count_events(0, 1)", "CREATE TABLE ops.mine ()"] {
                 await #expect(throws: PostgresError.self) { _ = try await pool.execute(Query(Statement(statement))) }
             }
         }

@@ -181,11 +181,11 @@ extension OpsFixture {
         let partition = key.partition(of: Self.partitions)
         try await sql(
             """
-            WITH place AS (
+            WITH moved AS (
                 UPDATE bus.partitions SET head = head + \(count) WHERE partition = \(partition) RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
             SELECT \(partition), head - \(count) + n, current_date, gen_random_uuid(), 'x', 'x.y.z', 1, '\(key)', 0,
-                gen_random_uuid(), '{}' FROM place, generate_series(1, \(count)) AS n
+                gen_random_uuid(), '{}' FROM moved, generate_series(1, \(count)) AS n
             """)
         try await sql("SELECT pg_notify('dormouse', 'other:\(partition)')")
     }

@@ -175,10 +175,10 @@ struct OpsFixture: Sendable {
         let id = UUID()
         let statement = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
                 causationid, data)
-            SELECT $1, head, current_date, $2, split_part($3, '.', 1), $3, 1, $4, $5, $6, $7, $8, $9::json FROM place
+            SELECT $1, head, current_date, $2, split_part($3, '.', 1), $3, 1, $4, $5, $6, $7, $8, $9::json FROM moved
             """)
         _ = try await owner.execute([
             Query(

@@ -22,7 +22,7 @@ import Timeline
             try await fixture.count()
             // A part of the log is counted, up to the middle of a block.
             try await fixture.fill(1200)
-            try await fixture.sql("SELECT ops.take_in(0, 700), ops.take_in(1, 1)")
+            try await fixture.sql("SELECT ops.count_events(0, 700), ops.count_events(1, 1)")
             let queries = LogQueries(
                 pool: fixture.pool, partitions: OpsFixture.partitions, skipIndex: BlockSkipIndex(pool: fixture.pool))
             let all = try await fixture.all()
@@ -76,14 +76,14 @@ import Timeline
             try await fixture.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (0, 1100)")
             try await fixture.count()
             let left = try await fixture.owner.execute(
-                Query(Statement("SELECT stretch FROM ops.outline WHERE partition = 0 ORDER BY stretch")))
+                Query(Statement("SELECT block FROM ops.blocks WHERE partition = 0 ORDER BY block")))
             #expect(try left.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
             let types = try await fixture.owner.execute(
                 Query(
                     Statement(
-                        "SELECT DISTINCT stretch FROM ops.outline_types WHERE partition = 0 ORDER BY stretch")))
+                        "SELECT DISTINCT block FROM ops.block_types WHERE partition = 0 ORDER BY block")))
             #expect(try types.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
-            let blocks = Statement("SELECT count(*)::int8 FROM ops.outline_blocks WHERE partition = 0")
+            let blocks = Statement("SELECT count(*)::int8 FROM ops.block_groups WHERE partition = 0")
             #expect(try await fixture.owner.execute(Query(blocks))[0].int(0) == 1)
             try await fixture.sql("UPDATE bus.retention SET dropped_to = 40000")
             try await fixture.count()
@@ -108,14 +108,14 @@ extension OpsFixture {
         for partition in 0..<Self.partitions {
             try await sql(
                 """
-                WITH place AS (
+                WITH moved AS (
                     UPDATE bus.partitions SET head = head + \(count) WHERE partition = \(partition) RETURNING head)
                 INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data,
                     appended_at)
                 SELECT \(partition), o, current_date, gen_random_uuid(), split_part(t, '.', 1), t, 1, 'device:d', o,
                     gen_random_uuid(), '{}',
                     timestamptz '2026-01-01' + o * \(partition + 1) * interval '1 millisecond'
-                FROM place, generate_series(head - \(count) + 1, head) AS o,
+                FROM moved, generate_series(head - \(count) + 1, head) AS o,
                     LATERAL (SELECT CASE WHEN o % 1777 = \(partition) THEN 'a.rare.one'
                         WHEN o / 900 % 2 = 0 AND o % 3 = 0 THEN 'a.some.thing' ELSE 'b.often.so' END AS t) AS t
                 """)

@@ -121,23 +121,23 @@ import Timeline
         }
     }
 
-    private static let countEvents = Statement("SELECT ops.take_in($1, $2)")
+    private static let takeIn = Statement("SELECT ops.count_events($1, $2)")
     /// Appends 1,000 events of each of three types, over three days of suite time and two days of the log.
     private static let manyEvents = """
-        WITH made AS (
+        WITH generated AS (
             SELECT n, (n * 7919 % 3)::int AS partition FROM generate_series(1, 3000) AS n
-        ), placed AS (
-            SELECT n, partition, row_number() OVER (PARTITION BY partition ORDER BY n) AS log_offset FROM made
-        ), added AS (
+        ), numbered AS (
+            SELECT n, partition, row_number() OVER (PARTITION BY partition ORDER BY n) AS log_offset FROM generated
+        ), inserted AS (
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, data)
             SELECT partition, log_offset, current_date + (n > 2000)::int, gen_random_uuid(), split_part(type, '.', 1), type, 1,
                 'device:d' || n % 50, 'mail', 1600000000000 + n::bigint * 86400, gen_random_uuid(), data
-            FROM placed, LATERAL (VALUES
+            FROM numbered, LATERAL (VALUES
                 (0, 'lifecycle.app.woken', json_build_object('reason', CASE n % 2 WHEN 0 THEN 'push' ELSE 'fetch' END)),
                 (1, 'transfer.progress.made', '{"bytesWritten":1000}'),
                 (2, 'fetch.refresh.due', '{}')) AS k (kind, type, data)
             WHERE k.kind = n % 3 RETURNING partition)
-        UPDATE bus.partitions AS p SET head = a.n FROM (SELECT partition, count(*) AS n FROM added GROUP BY 1) AS a
+        UPDATE bus.partitions AS p SET head = a.n FROM (SELECT partition, count(*) AS n FROM inserted GROUP BY 1) AS a
         WHERE p.partition = a.partition
         """
 

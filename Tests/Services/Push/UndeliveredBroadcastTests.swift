@@ -108,7 +108,7 @@ import Timeline
                 try await fixture.run(
                     """
                     INSERT INTO push.undelivered_broadcasts
-                        (partition, key, channel, broadcast, reason, kept_time, retry_at)
+                        (partition, key, channel, broadcast, reason, queued_time, retry_at)
                     VALUES (0, 'device:one', 'c', \(number), 'parked', 0, clock_timestamp())
                     """)
             }
@@ -149,7 +149,7 @@ import Timeline
                 try await fixture.hold()
                 try await fixture.restore(states)
                 let ago = "interval '\(age) minutes'"
-                try await fixture.run("UPDATE push.undelivered_broadcasts SET kept_at = kept_at - \(ago)")
+                try await fixture.run("UPDATE push.undelivered_broadcasts SET queued_at = queued_at - \(ago)")
                 try await fixture.retry()
                 try await fixture.settled()
             }
@@ -166,7 +166,7 @@ import Timeline
             let states = try await fixture.breakStates(of: ["sick"])
             let reason = "the stored state of device:sick can't be read"
             // Eight hours of real time, then of suite time.
-            for age in ["kept_at = kept_at - interval '8 hours'", "kept_time = kept_time - 8 * 3600000"] {
+            for age in ["queued_at = queued_at - interval '8 hours'", "queued_time = queued_time - 8 * 3600000"] {
                 let request = try await fixture.broadcast(channel, "lost")
                 #expect(try await fixture.undelivered() == ["device:sick lost"])
                 try await fixture.run("UPDATE push.undelivered_broadcasts SET retry_at = '-infinity', \(age)")

@@ -13,14 +13,14 @@ import Testing
         let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
         let pool = ConnectionPool(options, size: 1, logger: logger)
         try await eventually(describe: "the worker has a lease") {
-            try await suite.sql("SELECT count(*) FROM transfer.movers") == "1"
+            try await suite.sql("SELECT count(*) FROM transfer.workers") == "1"
         }
         try await pool.transaction { connection in
             _ = try await connection.execute(Query(Statement("SET LOCAL idle_in_transaction_session_timeout = 0")))
             _ = try await connection.execute(Query(Statement("LOCK TABLE transfer.states IN ACCESS EXCLUSIVE MODE")))
             // A worker that died a while ago, so that the scan looks for its attempts.
             _ = try await suite.sql(
-                "INSERT INTO transfer.movers VALUES ('\(UUID())', now() - interval '1 minute')")
+                "INSERT INTO transfer.workers VALUES ('\(UUID())', now() - interval '1 minute')")
             try await eventually(within: 60, describe: "the scan waits for a lock") {
                 try await suite.sql(
                     """
@@ -30,11 +30,11 @@ import Testing
             }
             try await suite.expireLeases()
             try await eventually(within: 60, describe: "the lease is renewed") {
-                try await suite.sql("SELECT count(*) FROM transfer.movers WHERE expires_at >= now()") == "1"
+                try await suite.sql("SELECT count(*) FROM transfer.workers WHERE expires_at >= now()") == "1"
             }
         }
         try await eventually(within: 60, describe: "the lease of the dead worker is removed") {
-            try await suite.sql("SELECT count(*) FROM transfer.movers") == "1"
+            try await suite.sql("SELECT count(*) FROM transfer.workers") == "1"
         }
         await pool.close()
     }

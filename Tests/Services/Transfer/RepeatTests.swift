@@ -160,8 +160,8 @@ extension TransferSuite {
     private func setClock(_ moment: String) async throws {
         try await cluster.sql(
             """
-            UPDATE bus.clock SET is_virtual = true, real_epoch = moment, virtual_epoch = \(moment), rate = 0
-            FROM bus.real_now() AS moment;
+            UPDATE bus.clock SET is_virtual = true, real_epoch = instant, virtual_epoch = \(moment), rate = 0
+            FROM bus.real_now() AS instant;
             SELECT pg_notify('dormouse', 'clock')
             """, database: database)
     }

@@ -213,8 +213,8 @@ extension TransferSuite {
     /// Expires the lease of one worker or of all workers now instead of after ten seconds.
     func expireLeases(of worker: String? = nil) async throws {
         try await cluster.sql(
-            "UPDATE transfer.movers SET expires_at = now() - interval '1 second'"
-                + (worker.map { " WHERE mover = '\($0)'" } ?? ""),
+            "UPDATE transfer.workers SET expires_at = now() - interval '1 second'"
+                + (worker.map { " WHERE worker = '\($0)'" } ?? ""),
             database: database)
     }
 

@@ -68,10 +68,10 @@ struct OpsFixture: Sendable {
         let key = AggregateKey.device(device)
         let statement = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
                 causationid, data)
-            SELECT $1, head, current_date - $2::integer, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11::json FROM place
+            SELECT $1, head, current_date - $2::integer, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11::json FROM moved
             """)
         _ = try await pool.execute(
             Query(

@@ -31,7 +31,7 @@ import Testing
         #expect((4...6).contains(deaths))
         // The other commands ran once and are not suspects.
         #expect(try await fixture.log().count { $0.type == Added.type } == 10)
-        let suspects = try await fixture.pool.execute(Query(Statement("SELECT input, tries::int8 FROM bus.suspects")))
+        let suspects = try await fixture.pool.execute(Query(Statement("SELECT input, attempts::int8 FROM bus.input_attempts")))
         #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
         #expect(try suspects.map { try $0.int(1) } == [5])
         await fixture.pool.close()
@@ -46,7 +46,7 @@ import Testing
                 CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
                     RAISE EXCEPTION 'noted' USING ERRCODE = '22000';
                 END $$;
-                CREATE TRIGGER fails BEFORE INSERT ON bus.suspects FOR EACH ROW EXECUTE FUNCTION public.fail();
+                CREATE TRIGGER fails BEFORE INSERT ON bus.input_attempts FOR EACH ROW EXECUTE FUNCTION public.fail();
                 """, database: fixture.database)
             // A young process does not know of earlier deaths yet.
             try await eventuallyTrue {

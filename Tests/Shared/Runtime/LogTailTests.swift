@@ -212,10 +212,10 @@ extension RuntimeFixture {
         var queries = [Query(Statement("BEGIN"))]
         let statement = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + $3::int8 WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + $3::int8 WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
             SELECT $1, head - $3::int8 + n, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1, $2, $4,
-                gen_random_uuid(), '{}' FROM place, generate_series(1, $3::int8) AS n
+                gen_random_uuid(), '{}' FROM moved, generate_series(1, $3::int8) AS n
             """)
         for (partition, device) in devices.enumerated() {
             let now = Int(RealClock().now.milliseconds)

@@ -75,7 +75,7 @@ import Timeline
         let taken = try await fixture.pool.execute(
             Query(
                 Statement(
-                    "SELECT sum(bit_count(taken))::int8 FROM counter.moments WHERE ceiling = $1"),
+                    "SELECT sum(bit_count(taken))::int8 FROM counter.slot_pages WHERE ceiling = $1"),
                 [.int4(Int32(ceiling))]))
         #expect(try taken[0].int(0) == 40)
         await fixture.pool.close()
@@ -86,7 +86,7 @@ import Timeline
         let aim = aim
         let old = Query(
             Statement(
-                "INSERT INTO counter.moments SELECT p, $1, 1, 1000, '\\x00' FROM generate_series(0, 3) AS p"),
+                "INSERT INTO counter.slot_pages SELECT p, $1, 1, 1000, '\\x00' FROM generate_series(0, 3) AS p"),
             [.int4(7)])
         _ = try await fixture.pool.execute(old)
         try await fixture.running(Booker.self, ceiling) { replica in
@@ -95,7 +95,9 @@ import Timeline
             try await eventually(describe: "the old pages are deleted") {
                 for number in 0..<20 { _ = try await replica.submit(.book(aim, "e\(number)")) }
                 let rows = try await fixture.pool.execute(
-                    Query(Statement("SELECT count(*) FROM counter.moments WHERE ends < $1"), [.int(1_000_000_000_000)]))
+                    Query(
+                        Statement("SELECT count(*) FROM counter.slot_pages WHERE ends < $1"),
+                        [.int(1_000_000_000_000)]))
                 return try rows[0].int(0) == 0
             }
         }

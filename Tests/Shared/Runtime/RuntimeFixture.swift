@@ -112,9 +112,9 @@ struct RuntimeFixture: Sendable {
         let id = UUID()
         let insert = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'other', $7, $5, $3, $4, $2, $6::json FROM place
+            SELECT $1, head, current_date, $2, 'other', $7, $5, $3, $4, $2, $6::json FROM moved
             """)
         let now = Int(RealClock().now.milliseconds)
         _ = try await pool.execute([

@@ -131,10 +131,10 @@ extension RuntimeFixture {
             let place = Parameter.int4(Int32(key.partition(of: partitions)))
             let append = Statement(
                 """
-                WITH place AS (UPDATE bus.partitions SET head = head + $2, day = current_date WHERE partition = $1
+                WITH moved AS (UPDATE bus.partitions SET head = head + $2, day = current_date WHERE partition = $1
                     RETURNING head)
                 INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-                SELECT $1, (SELECT head FROM place) - $2 + e.n, current_date, e.id, 'counter', e.type, 1, $3,
+                SELECT $1, (SELECT head FROM moved) - $2 + e.n, current_date, e.id, 'counter', e.type, 1, $3,
                     1750000000000, e.id, e.data
                 FROM unnest($4::uuid[], $5::text[], $6::json[]) WITH ORDINALITY AS e (id, type, data, n)
                 """)

@@ -71,10 +71,10 @@ import Testing
         for data in [#"{"heavy":true}"#, "{}"] {
             let statement = Statement(
                 """
-                WITH place AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
+                WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
                 INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
                 SELECT $1, head, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1, $2, 0,
-                    gen_random_uuid(), $3::json FROM place
+                    gen_random_uuid(), $3::json FROM moved
                 """)
             let key = AggregateKey.device(device)
             let place = Parameter.int4(Int32(key.partition(of: service.configuration.partitions)))

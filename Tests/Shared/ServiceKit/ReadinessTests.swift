@@ -100,10 +100,10 @@ import Testing
                 """
                 CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$;
                 CREATE TRIGGER refuse BEFORE INSERT ON counter.states FOR EACH ROW EXECUTE FUNCTION public.refuse();
-                WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date RETURNING head)
+                WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date RETURNING head)
                 INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
                 SELECT 0, head, current_date, id, 'other', 'other.thing.pinged', 1, 'device:d1', 0, id, '{}'
-                FROM place, gen_random_uuid() AS id
+                FROM moved, gen_random_uuid() AS id
                 """)
             try await eventually(within: 30, describe: "readyz reports the partition") {
                 try await service.check("waiting_partitions") == "failing"

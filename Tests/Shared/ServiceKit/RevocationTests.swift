@@ -162,10 +162,10 @@ extension CounterService {
         let partition = Int32(key.partition(of: 4))
         let insert = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events
                 (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, 0, $2, $5::json FROM place RETURNING log_offset
+            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, 0, $2, $5::json FROM moved RETURNING log_offset
             """)
         let values: [Parameter] = [
             .int4(partition), .uuid(UUID()), .text(type(of: data).type), .text(key.description),

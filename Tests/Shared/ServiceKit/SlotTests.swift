@@ -126,12 +126,12 @@ extension RequestSlots {
             // The service can't read this version, so its cursor stops before the event.
             let append = Statement(
                 """
-                WITH place AS (
+                WITH moved AS (
                     UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = \(partition)
                     RETURNING head)
                 INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
                 SELECT \(partition), head, current_date, id, 'other', 'other.thing.pinged', 9, 'device:d1', 0, id, '{}'
-                FROM place, gen_random_uuid() AS id
+                FROM moved, gen_random_uuid() AS id
                 """)
             _ = try await service.pool.execute(Query(append))
             let codes = try await withParallelClient { client in

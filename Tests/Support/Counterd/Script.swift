@@ -52,9 +52,9 @@ struct Script: Sendable {
     private func ping(_ key: AggregateKey, _ id: UUID, at now: Int) async throws {
         let statement = Statement(
             """
-            WITH place AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
+            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
             INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', 1, $3, $4, $2, '{}' FROM place
+            SELECT $1, head, current_date, $2, 'other', 'other.thing.pinged', 1, $3, $4, $2, '{}' FROM moved
             """)
         let partition = Int32(key.partition(of: partitions))
         _ = try await pool.execute(Query(statement, [.int4(partition), .uuid(id), .text(key.description), .int(now)]))

@@ -1,4 +1,4 @@
--- Projections of the log for `ops`: counts, a skip index, the present devices and apps, and views for SQL tools. One
+-- Projections of the log for `ops`: counts, a skip index, the current devices and apps, and views for SQL tools. One
 -- transaction writes the effect of a batch of events and moves the position of the reader `ops`.
 
 -- The number of events in each minute, hour and day of suite time. Each width has its own table. Hours and days are few,
@@ -17,46 +17,46 @@ CREATE TABLE ops.counts (
     events bigint NOT NULL,
     -- The sum of ops.amount.
     amount numeric NOT NULL,
-    CONSTRAINT counts_one PRIMARY KEY (partition, width, start, type, label, day)
+    CONSTRAINT counts_pkey PRIMARY KEY (partition, width, start, type, label, day)
 ) PARTITION BY LIST (width);
-CREATE INDEX counts_day ON ops.counts (day);
+CREATE INDEX counts_day_idx ON ops.counts (day);
 -- For the view ops.rates.
-CREATE INDEX counts_time ON ops.counts (width, to_timestamp(start));
+CREATE INDEX counts_width_to_timestamp_idx ON ops.counts (width, to_timestamp(start));
 CREATE TABLE ops.counts_minutes PARTITION OF ops.counts FOR VALUES IN (60) WITH (fillfactor = 70);
 CREATE TABLE ops.counts_hours PARTITION OF ops.counts FOR VALUES IN (3600) WITH (fillfactor = 70);
 CREATE TABLE ops.counts_days PARTITION OF ops.counts FOR VALUES IN (86400) WITH (fillfactor = 70);
 
 -- The content of each block of 512 offsets. Block n has the offsets 512 * n + 1 to 512 * n + 512, as far as they are
 -- counted. A query without a database index skips the blocks that can't match.
-CREATE TABLE ops.outline (
+CREATE TABLE ops.blocks (
     partition integer NOT NULL,
-    stretch bigint NOT NULL,
+    block bigint NOT NULL,
     types text[] NOT NULL,
     sources text[] NOT NULL,
     -- Suite time in milliseconds since 1970.
     earliest bigint NOT NULL,
     latest bigint NOT NULL,
-    CONSTRAINT outline_one PRIMARY KEY (partition, stretch)
+    CONSTRAINT blocks_pkey PRIMARY KEY (partition, block)
 ) WITH (fillfactor = 70);
 
 -- The blocks with events of a type, and the first and the last offset of these events in each block.
-CREATE TABLE ops.outline_types (
+CREATE TABLE ops.block_types (
     partition integer NOT NULL,
     type text NOT NULL,
-    stretch bigint NOT NULL,
+    block bigint NOT NULL,
     first bigint NOT NULL,
     last bigint NOT NULL,
-    CONSTRAINT outline_types_one PRIMARY KEY (partition, type, stretch)
+    CONSTRAINT block_types_pkey PRIMARY KEY (partition, type, block)
 ) WITH (fillfactor = 70);
-CREATE INDEX outline_types_stretch ON ops.outline_types (partition, stretch);
+CREATE INDEX block_types_partition_block_idx ON ops.block_types (partition, block);
 
 -- The times of each group of 64 blocks, which has 32,768 offsets. Suite time in milliseconds since 1970.
-CREATE TABLE ops.outline_blocks (
+CREATE TABLE ops.block_groups (
     partition integer NOT NULL,
-    block bigint NOT NULL,
+    block_group bigint NOT NULL,
     earliest bigint NOT NULL,
     latest bigint NOT NULL,
-    CONSTRAINT outline_blocks_one PRIMARY KEY (partition, block)
+    CONSTRAINT block_groups_pkey PRIMARY KEY (partition, block_group)
 ) WITH (fillfactor = 50);
 
 -- The registered devices.
@@ -68,10 +68,10 @@ CREATE TABLE ops.known_devices (
     powered boolean NOT NULL DEFAULT true,
     -- Suite time in milliseconds since 1970.
     registered_at bigint NOT NULL,
-    CONSTRAINT known_devices_one PRIMARY KEY (partition, key)
+    CONSTRAINT known_devices_pkey PRIMARY KEY (partition, key)
 );
 -- A query counts the devices that are turned off. They are few.
-CREATE INDEX known_devices_off ON ops.known_devices (partition) WHERE NOT powered;
+CREATE INDEX known_devices_partition_idx ON ops.known_devices (partition) WHERE NOT powered;
 
 -- The installed apps.
 CREATE TABLE ops.known_apps (
@@ -81,7 +81,7 @@ CREATE TABLE ops.known_apps (
     state text NOT NULL,
     -- The start of the state, in suite time in milliseconds since 1970.
     since bigint NOT NULL,
-    CONSTRAINT known_apps_one PRIMARY KEY (partition, key, app)
+    CONSTRAINT known_apps_pkey PRIMARY KEY (partition, key, app)
 ) WITH (fillfactor = 70);
 
 -- The number of devices, with the name 'devices', and of apps in each state, with the name of the state.
@@ -89,7 +89,7 @@ CREATE TABLE ops.totals (
     partition integer NOT NULL,
     name text NOT NULL,
     total bigint NOT NULL,
-    CONSTRAINT totals_one PRIMARY KEY (partition, name)
+    CONSTRAINT totals_pkey PRIMARY KEY (partition, name)
 ) WITH (fillfactor = 50);
 
 CREATE FUNCTION ops.count_apps() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -107,11 +107,11 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER apps_added AFTER INSERT ON ops.known_apps REFERENCING NEW TABLE AS new_rows
+CREATE TRIGGER known_apps_inserted AFTER INSERT ON ops.known_apps REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
-CREATE TRIGGER apps_changed AFTER UPDATE ON ops.known_apps REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+CREATE TRIGGER known_apps_updated AFTER UPDATE ON ops.known_apps REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
-CREATE TRIGGER apps_gone AFTER DELETE ON ops.known_apps REFERENCING OLD TABLE AS old_rows
+CREATE TRIGGER known_apps_deleted AFTER DELETE ON ops.known_apps REFERENCING OLD TABLE AS old_rows
     FOR EACH STATEMENT EXECUTE FUNCTION ops.count_apps();
 
 CREATE FUNCTION ops.count_devices() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -127,9 +127,9 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER devices_added AFTER INSERT ON ops.known_devices REFERENCING NEW TABLE AS new_rows
+CREATE TRIGGER known_devices_inserted AFTER INSERT ON ops.known_devices REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION ops.count_devices();
-CREATE TRIGGER devices_gone AFTER DELETE ON ops.known_devices REFERENCING OLD TABLE AS old_rows
+CREATE TRIGGER known_devices_deleted AFTER DELETE ON ops.known_devices REFERENCING OLD TABLE AS old_rows
     FOR EACH STATEMENT EXECUTE FUNCTION ops.count_devices();
 
 -- Returns the property by which events of one type are counted separately: the reason of a wake, a refusal or an exit
@@ -156,78 +156,84 @@ $$;
 
 -- Counts the next events of a partition, at most the given number. Returns the number of counted events. Returns 0 also
 -- if another process counts this partition.
-CREATE FUNCTION ops.take_in(place integer, most integer) RETURNS integer
+CREATE FUNCTION ops.count_events(partition_number integer, max_events integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     after bigint;
     until bigint;
 BEGIN
-    SELECT r.log_offset INTO after FROM bus.readers AS r WHERE r.partition = place AND r.reader = 'ops' FOR UPDATE SKIP LOCKED;
+    SELECT r.log_offset INTO after FROM bus.readers AS r
+    WHERE r.partition = partition_number AND r.reader = 'ops' FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN RETURN 0; END IF;
     -- Skips dropped events. They can be uncounted if the log was restored without this schema.
-    SELECT greatest(after, coalesce(max(r.dropped_to), 0)) INTO after FROM bus.retention AS r WHERE r.partition = place;
-    SELECT least(p.head, after + least(greatest(most, 1), 50000)) INTO until FROM bus.partitions AS p WHERE p.partition = place;
+    SELECT greatest(after, coalesce(max(r.dropped_to), 0)) INTO after FROM bus.retention AS r
+    WHERE r.partition = partition_number;
+    SELECT least(p.head, after + least(greatest(max_events, 1), 50000)) INTO until FROM bus.partitions AS p
+    WHERE p.partition = partition_number;
     IF until <= after THEN RETURN 0; END IF;
 
     INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount)
-    SELECT place, w.width, floor(b.minute * 60.0 / w.width)::bigint * w.width, b.type, b.label, b.day, sum(b.events), sum(b.amount)
+    SELECT partition_number, w.width, floor(b.minute * 60.0 / w.width)::bigint * w.width, b.type, b.label, b.day,
+        sum(b.events), sum(b.amount)
     FROM (
         SELECT floor(e.time / 60000.0)::bigint AS minute, e.type, ops.label(e.type, e.data) AS label, e.day, count(*) AS events,
             sum(ops.amount(e.type, e.data)) AS amount
-        FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+        FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
         GROUP BY 1, 2, 3, 4) AS b
     CROSS JOIN (VALUES (60), (3600), (86400)) AS w (width)
     GROUP BY 2, 3, 4, 5, 6
     ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
         SET events = c.events + excluded.events, amount = c.amount + excluded.amount;
 
-    INSERT INTO ops.outline AS o (partition, stretch, types, sources, earliest, latest)
-    SELECT place, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source), min(e.time), max(e.time)
-    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    INSERT INTO ops.blocks AS o (partition, block, types, sources, earliest, latest)
+    SELECT partition_number, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source),
+        min(e.time), max(e.time)
+    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
     GROUP BY 2
-    ON CONFLICT (partition, stretch) DO UPDATE SET
+    ON CONFLICT (partition, block) DO UPDATE SET
         types = ARRAY(SELECT DISTINCT t FROM unnest(o.types || excluded.types) AS t),
         sources = ARRAY(SELECT DISTINCT s FROM unnest(o.sources || excluded.sources) AS s),
         earliest = least(o.earliest, excluded.earliest), latest = greatest(o.latest, excluded.latest);
-    INSERT INTO ops.outline_types AS t (partition, type, stretch, first, last)
-    SELECT place, e.type, (e.log_offset - 1) / 512, min(e.log_offset), max(e.log_offset)
-    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    INSERT INTO ops.block_types AS t (partition, type, block, first, last)
+    SELECT partition_number, e.type, (e.log_offset - 1) / 512, min(e.log_offset), max(e.log_offset)
+    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
     GROUP BY 2, 3
-    ON CONFLICT (partition, type, stretch) DO UPDATE SET
+    ON CONFLICT (partition, type, block) DO UPDATE SET
         first = least(t.first, excluded.first), last = greatest(t.last, excluded.last);
-    INSERT INTO ops.outline_blocks AS b (partition, block, earliest, latest)
-    SELECT place, (e.log_offset - 1) / 32768, min(e.time), max(e.time)
-    FROM bus.events AS e WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    INSERT INTO ops.block_groups AS b (partition, block_group, earliest, latest)
+    SELECT partition_number, (e.log_offset - 1) / 32768, min(e.time), max(e.time)
+    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
     GROUP BY 2
-    ON CONFLICT (partition, block) DO UPDATE SET
+    ON CONFLICT (partition, block_group) DO UPDATE SET
         earliest = least(b.earliest, excluded.earliest), latest = greatest(b.latest, excluded.latest);
 
-    PERFORM ops.follow_devices(place, after, until);
-    PERFORM ops.follow_apps(place, after, until);
-    UPDATE bus.readers AS r SET log_offset = until WHERE r.partition = place AND r.reader = 'ops';
+    PERFORM ops.update_known_devices(partition_number, after, until);
+    PERFORM ops.update_known_apps(partition_number, after, until);
+    UPDATE bus.readers AS r SET log_offset = until WHERE r.partition = partition_number AND r.reader = 'ops';
     RETURN until - after;
 END $$;
-REVOKE ALL ON FUNCTION ops.take_in(integer, integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION ops.count_events(integer, integer) FROM PUBLIC;
 
 -- Updates ops.known_devices by a batch of events. The result does not depend on the sizes of batches.
-CREATE FUNCTION ops.follow_devices(place integer, after bigint, until bigint) RETURNS void
+CREATE FUNCTION ops.update_known_devices(partition_number integer, after bigint, until bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     DELETE FROM ops.known_devices AS d
     USING bus.events AS e
-    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.device.deregistered'
-        AND d.partition = place AND d.key = e.key;
+    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
+        AND e.type = 'lifecycle.device.deregistered'
+        AND d.partition = partition_number AND d.key = e.key;
 
     -- A device can be deregistered and registered again within a batch. Only the later events are about the new device.
     INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, registered_at)
-    SELECT DISTINCT ON (e.key) place, e.key, e.data #>> '{registration,profile}', e.data #>> '{registration,fleet}',
+    SELECT DISTINCT ON (e.key) partition_number, e.key, e.data #>> '{registration,profile}', e.data #>> '{registration,fleet}',
         min(e.time) OVER (PARTITION BY e.key)
     FROM bus.events AS e
-    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
         AND e.type IN ('lifecycle.device.registered', 'lifecycle.device.updated')
         AND NOT EXISTS (
             SELECT FROM bus.events AS g
-            WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+            WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
                 AND g.type = 'lifecycle.device.deregistered')
     ORDER BY e.key, e.log_offset DESC
     ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet;
@@ -235,33 +241,35 @@ BEGIN
     UPDATE ops.known_devices AS d SET powered = p.powered
     FROM (
         SELECT DISTINCT ON (e.key) e.key, e.data ->> 'power' <> 'off' AS powered FROM bus.events AS e
-        WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.device.powered'
+        WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
+            AND e.type = 'lifecycle.device.powered'
             AND NOT EXISTS (
                 SELECT FROM bus.events AS g
-                WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+                WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
                     AND g.type = 'lifecycle.device.deregistered')
         ORDER BY e.key, e.log_offset DESC) AS p
-    WHERE d.partition = place AND d.key = p.key;
+    WHERE d.partition = partition_number AND d.key = p.key;
 END $$;
 
 -- Updates ops.known_apps by a batch of events. The result does not depend on the sizes of batches.
-CREATE FUNCTION ops.follow_apps(place integer, after bigint, until bigint) RETURNS void
+CREATE FUNCTION ops.update_known_apps(partition_number integer, after bigint, until bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     DELETE FROM ops.known_apps AS a
     USING bus.events AS e
-    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until
+    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
         AND e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
-        AND a.partition = place AND a.key = e.key AND (e.app IS NULL OR a.app = e.app);
+        AND a.partition = partition_number AND a.key = e.key AND (e.app IS NULL OR a.app = e.app);
 
     -- The installation of an app that is already installed does not change its state. A change has its own event.
     INSERT INTO ops.known_apps AS a (partition, key, app, state, since)
-    SELECT DISTINCT ON (e.key, e.app) place, e.key, e.app, 'notRunning', e.time
+    SELECT DISTINCT ON (e.key, e.app) partition_number, e.key, e.app, 'notRunning', e.time
     FROM bus.events AS e
-    WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type = 'lifecycle.app.installed'
+    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
+        AND e.type = 'lifecycle.app.installed'
         AND NOT EXISTS (
             SELECT FROM bus.events AS g
-            WHERE g.partition = place AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
+            WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
                 AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
                 AND (g.app IS NULL OR g.app = e.app))
     ORDER BY e.key, e.app, e.log_offset
@@ -273,24 +281,24 @@ BEGIN
     FROM (
         SELECT DISTINCT ON (t.key, t.app) t.key, t.app, t.state, t.time, t.log_offset FROM (
             SELECT e.key, e.app, e.data ->> 'state' AS state, e.time, e.log_offset,
-                lag(e.data ->> 'state', 1, coalesce(k.state, '')) OVER (PARTITION BY e.key, e.app ORDER BY e.log_offset) AS former
-            FROM bus.events AS e LEFT JOIN ops.known_apps AS k ON k.partition = place AND k.key = e.key AND k.app = e.app
-            WHERE e.partition = place AND e.log_offset > after AND e.log_offset <= until AND e.type LIKE 'lifecycle.app.%'
+                lag(e.data ->> 'state', 1, coalesce(k.state, '')) OVER (PARTITION BY e.key, e.app ORDER BY e.log_offset) AS previous
+            FROM bus.events AS e LEFT JOIN ops.known_apps AS k ON k.partition = partition_number AND k.key = e.key AND k.app = e.app
+            WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until AND e.type LIKE 'lifecycle.app.%'
                 AND e.data ->> 'state' IS NOT NULL
                 -- Events before a deregistration are about apps of the former device, even if the names are equal.
                 AND NOT EXISTS (
                     SELECT FROM bus.events AS g
-                    WHERE g.partition = place AND g.log_offset > e.log_offset AND g.log_offset <= until AND g.key = e.key
+                    WHERE g.partition = partition_number AND g.log_offset > e.log_offset AND g.log_offset <= until AND g.key = e.key
                         AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
                         AND (g.app IS NULL OR g.app = e.app))) AS t
-        WHERE t.state <> t.former
+        WHERE t.state <> t.previous
         ORDER BY t.key, t.app, t.log_offset DESC) AS s
-    WHERE a.partition = place AND a.key = s.key AND a.app = s.app;
+    WHERE a.partition = partition_number AND a.key = s.key AND a.app = s.app;
 END $$;
 
 -- Deletes the counts and the blocks of days that the log has dropped. Of the large tables it deletes at most 20,000 rows
 -- each. Returns the number of these rows; if it is more than 0, call the function again.
-CREATE FUNCTION ops.forget_days() RETURNS bigint
+CREATE FUNCTION ops.prune_counts() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     oldest date;
@@ -302,22 +310,22 @@ BEGIN
     WHERE c.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.counts_minutes AS o WHERE o.day < oldest LIMIT 20000));
     GET DIAGNOSTICS minutes = ROW_COUNT;
     DELETE FROM ops.counts AS c WHERE c.width <> 60 AND c.day < oldest;
-    DELETE FROM ops.outline_types AS t
+    DELETE FROM ops.block_types AS t
     WHERE t.ctid = ANY (ARRAY(
         SELECT o.ctid FROM bus.retention AS r
-        JOIN ops.outline_types AS o ON o.partition = r.partition AND o.stretch < r.dropped_to / 512 LIMIT 20000));
+        JOIN ops.block_types AS o ON o.partition = r.partition AND o.block < r.dropped_to / 512 LIMIT 20000));
     GET DIAGNOSTICS types = ROW_COUNT;
-    DELETE FROM ops.outline AS o USING bus.retention AS r
-    WHERE o.partition = r.partition AND o.stretch < r.dropped_to / 512;
-    DELETE FROM ops.outline_blocks AS b USING bus.retention AS r
-    WHERE b.partition = r.partition AND b.block < r.dropped_to / 32768;
+    DELETE FROM ops.blocks AS o USING bus.retention AS r
+    WHERE o.partition = r.partition AND o.block < r.dropped_to / 512;
+    DELETE FROM ops.block_groups AS b USING bus.retention AS r
+    WHERE b.partition = r.partition AND b.block_group < r.dropped_to / 32768;
     RETURN minutes + types;
 END $$;
-REVOKE ALL ON FUNCTION ops.forget_days() FROM PUBLIC;
+REVOKE ALL ON FUNCTION ops.prune_counts() FROM PUBLIC;
 
 -- Returns digests of random states of a service, for the comparison with the fold of their events. The role of `ops`
 -- can't read the states themselves.
-CREATE FUNCTION ops.state_digests(service text, place integer, many integer)
+CREATE FUNCTION ops.state_digests(service text, partition_number integer, max_states integer)
 RETURNS TABLE (key text, digest bytea, machine_version integer, version bigint, event_count bigint, next_deadline bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
 BEGIN
@@ -326,7 +334,7 @@ BEGIN
         'SELECT s.key, sha256(s.state), s.machine_version, s.version, s.event_count, s.next_deadline FROM %1$I.states AS s
         WHERE s.partition = $1 AND s.key IN (
             SELECT c.key FROM %1$I.states AS c WHERE c.partition = $1 ORDER BY random() LIMIT $2)',
-        service) USING place, many;
+        service) USING partition_number, max_states;
 END $$;
 REVOKE ALL ON FUNCTION ops.state_digests(text, integer, integer) FROM PUBLIC;
 
@@ -337,7 +345,7 @@ SELECT p.partition, 'ops', coalesce(r.dropped_to, 0) FROM bus.partitions AS p LE
 -- them.
 
 -- Lets a condition on the time of a view skip block ranges.
-CREATE INDEX events_moment ON bus.events USING brin (to_timestamp(time / 1000.0::double precision))
+CREATE INDEX events_to_timestamp_idx ON bus.events USING brin (to_timestamp(time / 1000.0::double precision))
     WITH (pages_per_range = 32, autosummarize = on);
 
 -- Returns the device of an aggregate key, as in the column `device` of the views; null for other aggregates.
@@ -349,29 +357,30 @@ CREATE VIEW ops.events AS
 SELECT to_timestamp(e.time / 1000.0::double precision) AS time, e.type, e.source AS service, ops.device(e.key) AS device, e.app,
     e.data, e.id, e.partition, e.log_offset, e.correlationid AS correlation_id, e.causationid AS causation_id, e.appended_at
 FROM bus.events AS e;
-COMMENT ON VIEW ops.events IS 'Every event of the log, as far as it goes back. time is the suite''s, appended_at real.';
+COMMENT ON VIEW ops.events IS 'The events that the log has. time is suite time; appended_at is real time.';
 
 CREATE VIEW ops.devices AS
-SELECT ops.device(d.key) AS device, d.profile, d.fleet, d.powered, to_timestamp(d.registered_at / 1000.0::double precision) AS registered_at
+SELECT ops.device(d.key) AS device, d.profile, d.fleet, d.powered,
+    to_timestamp(d.registered_at / 1000.0::double precision) AS registered_at
 FROM ops.known_devices AS d;
-COMMENT ON VIEW ops.devices IS 'The registered devices, as they are now.';
+COMMENT ON VIEW ops.devices IS 'The registered devices and their current properties.';
 
 CREATE VIEW ops.app_states AS
 SELECT ops.device(a.key) AS device, a.app, a.state, to_timestamp(a.since / 1000.0::double precision) AS since
 FROM ops.known_apps AS a;
-COMMENT ON VIEW ops.app_states IS 'The installed apps, the state that each is in now, and since when.';
+COMMENT ON VIEW ops.app_states IS 'The installed apps, their current states, and the start of each state.';
 
 CREATE VIEW ops.wakes AS
 SELECT e.time, e.device, e.app, e.type = 'lifecycle.app.woken' AS granted, e.data ->> 'reason' AS reason,
     e.data ->> 'kind' AS kind, e.data ->> 'refusal' AS refusal, e.data ->> 'wake' AS wake, e.data ->> 'request' AS request, e.id
 FROM ops.events AS e WHERE e.type IN ('lifecycle.app.woken', 'lifecycle.wake.refused');
-COMMENT ON VIEW ops.wakes IS 'Each wake of an app in the background: granted, or why not.';
+COMMENT ON VIEW ops.wakes IS 'The background wakes of apps: granted, or refused with a reason.';
 
 CREATE VIEW ops.notifications AS
 SELECT e.time, e.device, e.app, e.data ->> 'notification' AS notification, e.data ->> 'status' AS status,
     e.data ->> 'pushType' AS push_type, coalesce(e.data ->> 'refusal', e.data ->> 'cause', e.data ->> 'by') AS cause, e.id
 FROM ops.events AS e WHERE e.type LIKE 'push.%' AND e.data ->> 'status' IS NOT NULL;
-COMMENT ON VIEW ops.notifications IS 'What became of each notification, step by step, in the words of Apple''s console.';
+COMMENT ON VIEW ops.notifications IS 'The statuses of each notification, in the words of Apple''s console.';
 
 CREATE VIEW ops.transfers AS
 SELECT e.time, e.device, e.app, e.data ->> 'session' AS session, (e.data ->> 'task')::bigint AS task,
@@ -379,10 +388,10 @@ SELECT e.time, e.device, e.app, e.data ->> 'session' AS session, (e.data ->> 'ta
     (e.data ->> 'bytesSent')::bigint AS bytes_sent, (e.data ->> 'status')::integer AS status,
     e.data #>> '{error,code}' AS error, e.data ->> 'sha256' AS sha256, e.id
 FROM ops.events AS e WHERE e.type = 'transfer.task.completed';
-COMMENT ON VIEW ops.transfers IS 'The tasks of background sessions that are over, with or without an error.';
+COMMENT ON VIEW ops.transfers IS 'The completed tasks of background sessions, with or without an error.';
 
 CREATE VIEW ops.rates AS
 SELECT to_timestamp(c.start) AS time, c.width AS seconds, c.type, c.label, sum(c.events)::bigint AS events, sum(c.amount) AS amount
 FROM ops.counts AS c GROUP BY c.start, c.width, c.type, c.label;
 COMMENT ON VIEW ops.rates IS
-    'How many events of a type there were in each minute, hour and day (seconds is 60, 3600 or 86400: ask for one of them). label tells events of one type apart; amount is in bytes.';
+    'The number of events of a type in each minute, hour and day. seconds is 60, 3600 or 86400: select one of them. label divides the events of a type. amount is in bytes.';

@@ -105,18 +105,18 @@ struct ConnectionTable: Sendable {
         """)
     private static let restore = Statement(
         """
-        WITH place AS MATERIALIZED (
+        WITH position AS MATERIALIZED (
             SELECT log_offset FROM push.connection_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
-        ), reach AS MATERIALIZED (
-            SELECT least(place.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
-            FROM place, bus.partitions AS p WHERE p.partition = $1
-        ), begun AS MATERIALIZED (
+        ), range_end AS MATERIALIZED (
+            SELECT least(position.log_offset + \(LogReader.reach), p.head) AS log_offset
+            FROM position, bus.partitions AS p WHERE p.partition = $1
+        ), opened AS MATERIALIZED (
             SELECT key, log_offset, data ->> 'connection' AS connection, data ->> 'holder' AS holder
             FROM bus.events
-            WHERE partition = $1 AND type = $2 AND log_offset > (SELECT log_offset FROM place)
-                AND log_offset <= (SELECT log_offset FROM reach) AND data ->> 'holder' IS NOT NULL
-        ), lost AS MATERIALIZED (
-            SELECT key, connection::uuid AS connection, holder::uuid AS holder FROM begun AS b
+            WHERE partition = $1 AND type = $2 AND log_offset > (SELECT log_offset FROM position)
+                AND log_offset <= (SELECT log_offset FROM range_end) AND data ->> 'holder' IS NOT NULL
+        ), missing AS MATERIALIZED (
+            SELECT key, connection::uuid AS connection, holder::uuid AS holder FROM opened AS b
             WHERE NOT EXISTS (
                 SELECT FROM push.connections AS c
                 WHERE c.partition = $1 AND c.key = b.key AND c.connection = b.connection::uuid)
@@ -124,17 +124,17 @@ struct ConnectionTable: Sendable {
                 SELECT FROM bus.events AS e
                 WHERE e.partition = $1 AND e.key = b.key AND e.log_offset > b.log_offset AND e.type = $3
                     AND e.data ->> 'connection' = b.connection)
-        ), held AS (
-            INSERT INTO push.holders (holder, expires_at) SELECT DISTINCT holder, clock_timestamp() FROM lost
+        ), added_holders AS (
+            INSERT INTO push.holders (holder, expires_at) SELECT DISTINCT holder, clock_timestamp() FROM missing
             ON CONFLICT (holder) DO NOTHING
-        ), restored AS (
+        ), added_connections AS (
             INSERT INTO push.connections (partition, key, connection, holder)
-            SELECT $1, key, connection, holder FROM lost ON CONFLICT DO NOTHING
-        ), moved AS (
-            UPDATE push.connection_positions AS c SET log_offset = reach.log_offset FROM reach
-            WHERE c.partition = $1 AND c.log_offset < reach.log_offset
+            SELECT $1, key, connection, holder FROM missing ON CONFLICT DO NOTHING
+        ), advanced AS (
+            UPDATE push.connection_positions AS c SET log_offset = range_end.log_offset FROM range_end
+            WHERE c.partition = $1 AND c.log_offset < range_end.log_offset
         )
-        SELECT count(*)::int8 FROM lost
+        SELECT count(*)::int8 FROM missing
         """)
 
     /// Returns the partitions whose log has events that were not searched.

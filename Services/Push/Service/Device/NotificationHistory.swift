@@ -35,12 +35,12 @@ struct NotificationHistory: Sendable {
     /// The latest status event of each notification, found by one index search each.
     static let last = Statement(
         """
-        SELECT word.* FROM unnest($2::text[]) AS asked (id), LATERAL (
-            WITH told AS MATERIALIZED (
+        SELECT newest.* FROM unnest($2::text[]) AS wanted (id), LATERAL (
+            WITH matching AS MATERIALIZED (
                 SELECT type, version, data, time, log_offset FROM bus.events
-                WHERE partition = $1 AND source = 'push' AND data ->> 'notification' = asked.id)
-            SELECT type, version::int8, data::text, time FROM told WHERE type = ANY($3)
-            ORDER BY log_offset DESC LIMIT 1) AS word
+                WHERE partition = $1 AND source = 'push' AND data ->> 'notification' = wanted.id)
+            SELECT type, version::int8, data::text, time FROM matching WHERE type = ANY($3)
+            ORDER BY log_offset DESC LIMIT 1) AS newest
         """)
 
     /// Returns a page of notifications before a log offset, newest first.

@@ -16,26 +16,26 @@ struct NotificationTimeline: Sendable {
     // partition in offset order.
     static let received = Statement(
         """
-        WITH following AS MATERIALIZED (
+        WITH correlated AS MATERIALIZED (
             SELECT log_offset, type, time, data FROM bus.events WHERE partition = $1 AND correlationid = $2 LIMIT 10000)
-        SELECT data ->> 'notification', time FROM following WHERE type = 'push.notification.received'
+        SELECT data ->> 'notification', time FROM correlated WHERE type = 'push.notification.received'
         ORDER BY log_offset DESC LIMIT 1
         """)
     // All devices that receive a broadcast share its id.
     static let receivedByDevice = Statement(
         """
-        WITH following AS MATERIALIZED (
+        WITH correlated AS MATERIALIZED (
             SELECT log_offset, type, time, data FROM bus.events
             WHERE partition = $1 AND correlationid = $2 AND key = $3)
-        SELECT data ->> 'notification', time FROM following WHERE type = 'push.notification.received'
+        SELECT data ->> 'notification', time FROM correlated WHERE type = 'push.notification.received'
         ORDER BY log_offset DESC LIMIT 1
         """)
     static let history = Statement(
         """
-        WITH told AS MATERIALIZED (
+        WITH matching AS MATERIALIZED (
             SELECT key, type, version, data, time, log_offset FROM bus.events
             WHERE partition = $1 AND source = 'push' AND data ->> 'notification' = $2)
-        SELECT type, version::int8, data::text, time, log_offset, key FROM told ORDER BY log_offset
+        SELECT type, version::int8, data::text, time, log_offset, key FROM matching ORDER BY log_offset
         """)
 
     /// - Parameters:

@@ -28,27 +28,27 @@ struct NotificationCounts: Service {
     // counted and nothing moves. Offsets are dense and in commit order, so all events up to the head are visible.
     private static let count = Statement(
         """
-        WITH place AS MATERIALIZED (
+        WITH position AS MATERIALIZED (
             SELECT log_offset FROM push.count_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
-        ), reach AS MATERIALIZED (
-            SELECT least(place.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
-            FROM place, bus.partitions AS p WHERE p.partition = $1
-        ), counted AS MATERIALIZED (
+        ), range_end AS MATERIALIZED (
+            SELECT least(position.log_offset + \(LogReader.reach), p.head) AS log_offset
+            FROM position, bus.partitions AS p WHERE p.partition = $1
+        ), new_counts AS MATERIALIZED (
             SELECT time / 3600000 AS hour, coalesce(app, '') AS app, data ->> 'pushType' AS push_type,
                 coalesce(data ->> 'status', $3) AS status, count(*) AS n
             FROM bus.events
-            WHERE partition = $1 AND type = ANY($2) AND log_offset > (SELECT log_offset FROM place)
-                AND log_offset <= (SELECT log_offset FROM reach)
+            WHERE partition = $1 AND type = ANY($2) AND log_offset > (SELECT log_offset FROM position)
+                AND log_offset <= (SELECT log_offset FROM range_end)
             GROUP BY 1, 2, 3, 4
-        ), kept AS (
+        ), stored AS (
             INSERT INTO push.notification_counts AS c (partition, hour, app, push_type, status, n)
-            SELECT $1, hour, app, push_type, status, n FROM counted
+            SELECT $1, hour, app, push_type, status, n FROM new_counts
             ON CONFLICT (partition, hour, app, push_type, status) DO UPDATE SET n = c.n + excluded.n
-        ), moved AS (
-            UPDATE push.count_positions AS c SET log_offset = reach.log_offset FROM reach
-            WHERE c.partition = $1 AND c.log_offset < reach.log_offset
+        ), advanced AS (
+            UPDATE push.count_positions AS c SET log_offset = range_end.log_offset FROM range_end
+            WHERE c.partition = $1 AND c.log_offset < range_end.log_offset
         )
-        SELECT status, sum(n)::int8 FROM counted GROUP BY status
+        SELECT status, sum(n)::int8 FROM new_counts GROUP BY status
         """)
     private static let find = Statement(
         """

@@ -6,25 +6,25 @@ CREATE TABLE push.provider_keys (
     partition integer NOT NULL,
     team text NOT NULL,
     environment text NOT NULL
-        CONSTRAINT provider_keys_environment CHECK (environment IN ('sandbox', 'production')),
+        CONSTRAINT provider_keys_environment_check CHECK (environment IN ('sandbox', 'production')),
     key_id text NOT NULL,
     public_key text NOT NULL,
     -- Empty: all topics of the team.
     topics text[] NOT NULL,
     -- A team has at most two keys for all its topics in each environment. A key for some topics has no slot.
-    slot integer CONSTRAINT provider_keys_slot CHECK (slot BETWEEN 1 AND 2),
+    slot integer CONSTRAINT provider_keys_slot_check CHECK (slot BETWEEN 1 AND 2),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT provider_keys_one PRIMARY KEY (partition, team, environment, key_id),
-    CONSTRAINT provider_keys_two UNIQUE (partition, team, environment, slot),
-    CONSTRAINT provider_keys_all_topics CHECK ((slot IS NULL) = (cardinality(topics) > 0))
+    CONSTRAINT provider_keys_pkey PRIMARY KEY (partition, team, environment, key_id),
+    CONSTRAINT provider_keys_partition_team_environment_slot_key UNIQUE (partition, team, environment, slot),
+    CONSTRAINT provider_keys_topics_check CHECK ((slot IS NULL) = (cardinality(topics) > 0))
 );
 
 -- Device tokens and notification ids contain a hash of the key of their device. The cast reads backslashes as escapes,
 -- but keys have none.
-CREATE INDEX states_locator ON push.states (partition, substr(sha256(key::bytea), 1, 14));
+CREATE INDEX states_partition_locator_idx ON push.states (partition, substr(sha256(key::bytea), 1, 14));
 
 -- For the timeline of a notification. Only events about a notification are in the index.
-CREATE INDEX events_notification ON bus.events (partition, (data ->> 'notification'))
+CREATE INDEX events_partition_notification_idx ON bus.events (partition, (data ->> 'notification'))
     WHERE source = 'push' AND data ->> 'notification' IS NOT NULL;
 
 -- The processes that hold connections of devices. A holder whose lease has expired is dead. The clock of the database
@@ -34,7 +34,7 @@ CREATE TABLE push.holders (
     expires_at timestamptz NOT NULL,
     -- Until this time another process ends the connections of a dead holder.
     swept_until timestamptz NOT NULL DEFAULT '-infinity',
-    CONSTRAINT holders_one PRIMARY KEY (holder)
+    CONSTRAINT holders_pkey PRIMARY KEY (holder)
 );
 
 -- The open connections. A row is written before its connection begins and deleted after it has ended. So there may be
@@ -43,16 +43,16 @@ CREATE TABLE push.connections (
     partition integer NOT NULL,
     key text NOT NULL,
     connection uuid NOT NULL,
-    holder uuid NOT NULL CONSTRAINT connections_held REFERENCES push.holders,
-    CONSTRAINT connections_one PRIMARY KEY (partition, key, connection)
+    holder uuid NOT NULL CONSTRAINT connections_holder_fkey REFERENCES push.holders,
+    CONSTRAINT connections_pkey PRIMARY KEY (partition, key, connection)
 );
-CREATE INDEX connections_holder ON push.connections (holder, connection);
+CREATE INDEX connections_holder_connection_idx ON push.connections (holder, connection);
 
 -- The log was searched up to here for connections without a row.
 CREATE TABLE push.connection_positions (
     partition integer NOT NULL,
     log_offset bigint NOT NULL,
-    CONSTRAINT connection_positions_one PRIMARY KEY (partition)
+    CONSTRAINT connection_positions_pkey PRIMARY KEY (partition)
 ) WITH (fillfactor = 50);
 INSERT INTO push.connection_positions (partition, log_offset) SELECT partition, head FROM bus.partitions;
 
@@ -65,14 +65,14 @@ CREATE TABLE push.notification_counts (
     push_type text NOT NULL,
     status text NOT NULL,
     n bigint NOT NULL,
-    CONSTRAINT notification_counts_one PRIMARY KEY (partition, hour, app, push_type, status)
+    CONSTRAINT notification_counts_pkey PRIMARY KEY (partition, hour, app, push_type, status)
 );
 
 -- The events up to here are counted. The position moves in the transaction of the counts, so each event counts once.
 CREATE TABLE push.count_positions (
     partition integer NOT NULL,
     log_offset bigint NOT NULL DEFAULT 0,
-    CONSTRAINT count_positions_one PRIMARY KEY (partition)
+    CONSTRAINT count_positions_pkey PRIMARY KEY (partition)
 ) WITH (fillfactor = 50);
 INSERT INTO push.count_positions (partition) SELECT partition FROM bus.partitions;
 
@@ -81,14 +81,14 @@ CREATE TABLE push.channels (
     -- The partition of the key `app:<bundle>`.
     partition integer NOT NULL,
     environment text NOT NULL
-        CONSTRAINT channels_environment CHECK (environment IN ('sandbox', 'production')),
+        CONSTRAINT channels_environment_check CHECK (environment IN ('sandbox', 'production')),
     app text NOT NULL,
     -- 16 random bytes in Base64.
     channel text NOT NULL,
     -- 0: nothing is stored; 1: the most recent message.
-    policy integer NOT NULL CONSTRAINT channels_policy CHECK (policy IN (0, 1)),
+    policy integer NOT NULL CONSTRAINT channels_policy_check CHECK (policy IN (0, 1)),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT channels_one PRIMARY KEY (partition, environment, app, channel)
+    CONSTRAINT channels_pkey PRIMARY KEY (partition, environment, app, channel)
 );
 
 -- The number of channels of an app. A transaction increments it before it creates a channel, so concurrent requests
@@ -97,13 +97,13 @@ CREATE TABLE push.channel_counts (
     partition integer NOT NULL,
     environment text NOT NULL,
     app text NOT NULL,
-    channels integer NOT NULL CONSTRAINT channel_counts_none_left CHECK (channels >= 0),
-    CONSTRAINT channel_counts_one PRIMARY KEY (partition, environment, app)
+    channels integer NOT NULL CONSTRAINT channel_counts_channels_check CHECK (channels >= 0),
+    CONSTRAINT channel_counts_pkey PRIMARY KEY (partition, environment, app)
 );
 
 -- Accepted broadcasts that have not reached every partition. Their numbers give the order within a channel.
 CREATE TABLE push.broadcasts (
-    broadcast bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT broadcasts_one PRIMARY KEY,
+    broadcast bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT broadcasts_pkey PRIMARY KEY,
     environment text NOT NULL,
     app text NOT NULL,
     channel text NOT NULL,
@@ -127,10 +127,10 @@ CREATE TABLE push.broadcast_relays (
     after text NOT NULL DEFAULT '',
     owner uuid,
     leased_until timestamptz NOT NULL DEFAULT '-infinity',
-    CONSTRAINT broadcast_relays_one PRIMARY KEY (partition, broadcast)
+    CONSTRAINT broadcast_relays_pkey PRIMARY KEY (partition, broadcast)
 );
-CREATE INDEX broadcast_relays_left ON push.broadcast_relays (broadcast);
-CREATE INDEX broadcast_relays_order ON push.broadcast_relays (partition, channel, broadcast);
+CREATE INDEX broadcast_relays_broadcast_idx ON push.broadcast_relays (broadcast);
+CREATE INDEX broadcast_relays_partition_channel_broadcast_idx ON push.broadcast_relays (partition, channel, broadcast);
 
 -- The devices that may listen to a channel: all subscribers, and some former ones. The states are exact. A row is
 -- written before the registration of the device. It is deleted when the device refuses a broadcast.
@@ -141,7 +141,7 @@ CREATE TABLE push.subscriptions (
     channel text NOT NULL,
     key text NOT NULL,
     touched_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT subscriptions_one PRIMARY KEY (partition, app, channel, key)
+    CONSTRAINT subscriptions_pkey PRIMARY KEY (partition, app, channel, key)
 );
 
 -- Broadcasts that a device could not take, because it is parked or an older broadcast of the channel waits for it. The
@@ -153,18 +153,18 @@ CREATE TABLE push.undelivered_broadcasts (
     -- A device takes the broadcasts of a channel in order. Channels do not wait for each other.
     channel text NOT NULL,
     -- A row without its broadcast would block the channel forever.
-    broadcast bigint NOT NULL CONSTRAINT undelivered_broadcasts_broadcast REFERENCES push.broadcasts,
+    broadcast bigint NOT NULL CONSTRAINT undelivered_broadcasts_broadcast_fkey REFERENCES push.broadcasts,
     -- The result of the last try.
     reason text NOT NULL,
     -- The start of the wait, in real time and in suite time (milliseconds since 1970). The wait ends by the clock that
     -- is ahead.
-    kept_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kept_time bigint NOT NULL,
+    queued_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    queued_time bigint NOT NULL,
     retry_at timestamptz NOT NULL,
-    CONSTRAINT undelivered_broadcasts_one PRIMARY KEY (partition, key, channel, broadcast)
+    CONSTRAINT undelivered_broadcasts_pkey PRIMARY KEY (partition, key, channel, broadcast)
 );
-CREATE INDEX undelivered_broadcasts_retry ON push.undelivered_broadcasts (retry_at);
-CREATE INDEX undelivered_broadcasts_left ON push.undelivered_broadcasts (broadcast);
+CREATE INDEX undelivered_broadcasts_retry_at_idx ON push.undelivered_broadcasts (retry_at);
+CREATE INDEX undelivered_broadcasts_broadcast_idx ON push.undelivered_broadcasts (broadcast);
 
 -- Broadcasts that the service has given up for a device. Operators read them. The service deletes them after 30 days.
 CREATE TABLE push.broadcast_dead_letters (
@@ -179,8 +179,8 @@ CREATE TABLE push.broadcast_dead_letters (
     request_id uuid NOT NULL,
     -- The result of the last try.
     reason text NOT NULL,
-    kept_at timestamptz NOT NULL,
+    queued_at timestamptz NOT NULL,
     given_up_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT broadcast_dead_letters_one PRIMARY KEY (partition, key, broadcast)
+    CONSTRAINT broadcast_dead_letters_pkey PRIMARY KEY (partition, key, broadcast)
 );
-CREATE INDEX broadcast_dead_letters_age ON push.broadcast_dead_letters (given_up_at);
+CREATE INDEX broadcast_dead_letters_given_up_at_idx ON push.broadcast_dead_letters (given_up_at);

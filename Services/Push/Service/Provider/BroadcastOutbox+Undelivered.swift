@@ -32,7 +32,7 @@ extension BroadcastOutbox {
     // already. The row lock delays the end of the relay, and with it the next broadcast.
     private static let keep = Statement(
         """
-        INSERT INTO push.undelivered_broadcasts (partition, key, channel, broadcast, reason, kept_time, retry_at)
+        INSERT INTO push.undelivered_broadcasts (partition, key, channel, broadcast, reason, queued_time, retry_at)
         SELECT $1, w.key, r.channel, r.broadcast, w.reason, bus.suite_time(bus.real_now()),
             clock_timestamp() + CASE WHEN w.was_tried THEN interval '1 minute' ELSE interval '0' END
         FROM (
@@ -61,15 +61,16 @@ extension BroadcastOutbox {
             UPDATE push.undelivered_broadcasts AS u SET retry_at = clock_timestamp() + interval '1 minute'
             FROM free WHERE u.partition = free.partition AND u.key = free.key AND u.channel = free.channel
                 AND u.broadcast = free.broadcast
-            RETURNING u.partition, u.key, u.broadcast, u.kept_at, u.kept_time)
+            RETURNING u.partition, u.key, u.broadcast, u.queued_at, u.queued_time)
         SELECT c.partition::int8, c.broadcast, c.key, \(columns),
-            coalesce(b.expiration <= suite.moment, false)
+            coalesce(b.expiration <= suite.instant, false)
                 OR b.never_stored AND age.milliseconds >= \(fleetingMinutes) * 60000,
             age.milliseconds >= \(storedHours) * 3600000
         FROM claimed AS c JOIN push.broadcasts AS b USING (broadcast)
-            CROSS JOIN (SELECT bus.suite_time(bus.real_now()) AS moment) AS suite
+            CROSS JOIN (SELECT bus.suite_time(bus.real_now()) AS instant) AS suite
             CROSS JOIN LATERAL (
-                SELECT greatest(suite.moment - c.kept_time, extract(epoch FROM clock_timestamp() - c.kept_at) * 1000)
+                SELECT greatest(
+                    suite.instant - c.queued_time, extract(epoch FROM clock_timestamp() - c.queued_at) * 1000)
                     AS milliseconds) AS age
         ORDER BY c.broadcast, c.key
         """)
@@ -82,8 +83,8 @@ extension BroadcastOutbox {
     private static let giveUp = Statement(
         """
         INSERT INTO push.broadcast_dead_letters
-            (partition, key, broadcast, environment, app, channel, request_id, reason, kept_at)
-        SELECT u.partition, u.key, u.broadcast, b.environment, b.app, b.channel, b.request_id, $4, u.kept_at
+            (partition, key, broadcast, environment, app, channel, request_id, reason, queued_at)
+        SELECT u.partition, u.key, u.broadcast, b.environment, b.app, b.channel, b.request_id, $4, u.queued_at
         FROM push.undelivered_broadcasts AS u JOIN push.broadcasts AS b USING (broadcast)
         WHERE u.partition = $1 AND u.broadcast = $2 AND u.key = $3
         ON CONFLICT (partition, key, broadcast) DO NOTHING

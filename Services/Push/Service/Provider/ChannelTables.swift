@@ -132,14 +132,14 @@ struct ChannelTables: Sendable {
         targets AS (
             SELECT p FROM generate_series(0, $11 - 1) AS p
             WHERE EXISTS (SELECT FROM push.subscriptions AS s WHERE s.partition = p AND s.app = $3 AND s.channel = $4)),
-        noted AS (
+        inserted AS (
             INSERT INTO push.broadcasts (environment, app, channel, request_id, priority, expiration, never_stored,
                 payload, traceparent)
             SELECT $2, $3, channel, $5, $6, $7, $8, $9, $10 FROM channel WHERE EXISTS (SELECT FROM targets)
             RETURNING broadcast),
         relays AS (
             INSERT INTO push.broadcast_relays (partition, broadcast, channel)
-            SELECT p, broadcast, $4 FROM noted, targets)
+            SELECT p, broadcast, $4 FROM inserted, targets)
         SELECT channel FROM channel
         """)
 

@@ -114,8 +114,9 @@ struct ProviderRoutes: Sendable {
     private func problem(_ error: PostgresError) -> any Error {
         guard case .server(let server) = error else { return error }
         switch server.constraint {
-        case "provider_keys_one": return Problem.providerKeyExists
-        case "provider_keys_two", "provider_keys_slot": return Problem.tooManyProviderKeys
+        case "provider_keys_pkey": return Problem.providerKeyExists
+        case "provider_keys_partition_team_environment_slot_key", "provider_keys_slot_check":
+            return Problem.tooManyProviderKeys
         default: return error
         }
     }

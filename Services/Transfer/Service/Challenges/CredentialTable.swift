@@ -17,7 +17,7 @@ struct CredentialTable: Sendable {
         """
         INSERT INTO transfer.credentials (partition, device, challenge, credential, stored_at)
         VALUES ($1, $2, $3, $4, now())
-        ON CONFLICT ON CONSTRAINT credentials_one DO UPDATE SET credential = EXCLUDED.credential, stored_at = now()
+        ON CONFLICT ON CONSTRAINT credentials_pkey DO UPDATE SET credential = EXCLUDED.credential, stored_at = now()
         """)
     private static let find = Statement(
         "SELECT credential FROM transfer.credentials WHERE partition = $1 AND device = $2 AND challenge = $3")

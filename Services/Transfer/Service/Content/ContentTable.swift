@@ -34,7 +34,7 @@ struct ContentTable: Sendable {
     private static let add = Statement(
         """
         INSERT INTO transfer.contents (partition, path, file, size, sha256, content_type, modified_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT ON CONSTRAINT contents_one DO NOTHING RETURNING true
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT ON CONSTRAINT contents_pkey DO NOTHING RETURNING true
         """)
     private static let replace = Statement(
         """

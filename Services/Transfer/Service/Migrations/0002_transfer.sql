@@ -1,6 +1,6 @@
 -- The tables of `transfer` beside the states. All bytes are in files with generated names.
 
--- The downloadable content. A row has the present file of a path.
+-- The downloadable content. A row has the current file of a path.
 CREATE TABLE transfer.contents (
     partition integer NOT NULL,
     path text NOT NULL,
@@ -10,17 +10,17 @@ CREATE TABLE transfer.contents (
     content_type text NOT NULL,
     -- Real time in milliseconds since 1970, in whole seconds as in Last-Modified.
     modified_at bigint NOT NULL,
-    CONSTRAINT contents_one PRIMARY KEY (partition, path)
+    CONSTRAINT contents_pkey PRIMARY KEY (partition, path)
 );
 -- The sweep looks for files on disk that have no path.
-CREATE INDEX contents_file ON transfer.contents (file);
+CREATE INDEX contents_file_idx ON transfer.contents (file);
 
 -- The workers that move bytes, and their leases in real time by the clock of the database. A worker whose lease has
 -- expired is dead, and others take over its attempts. The table has few rows, so it needs no partition.
-CREATE TABLE transfer.movers (
-    mover uuid NOT NULL,
+CREATE TABLE transfer.workers (
+    worker uuid NOT NULL,
     expires_at timestamptz NOT NULL,
-    CONSTRAINT movers_one PRIMARY KEY (mover)
+    CONSTRAINT workers_pkey PRIMARY KEY (worker)
 );
 
 -- The uploads to this service. A row has the files of an upload and the number of its bytes in each.
@@ -50,11 +50,11 @@ CREATE TABLE transfer.uploads (
     expires_at timestamptz,
     -- Deleted or expired. The row stays for a while, so that requests get a clear answer.
     is_gone boolean NOT NULL,
-    CONSTRAINT uploads_one PRIMARY KEY (partition, id),
-    CONSTRAINT uploads_within_length CHECK (received <= length),
-    CONSTRAINT uploads_sizes_of_files CHECK (cardinality(files) = cardinality(sizes))
+    CONSTRAINT uploads_pkey PRIMARY KEY (partition, id),
+    CONSTRAINT uploads_received_check CHECK (received <= length),
+    CONSTRAINT uploads_sizes_check CHECK (cardinality(files) = cardinality(sizes))
 );
-CREATE INDEX uploads_expiring ON transfer.uploads (partition, expires_at);
+CREATE INDEX uploads_partition_expires_at_idx ON transfer.uploads (partition, expires_at);
 
 -- The credentials with which apps answered challenges. The log has only the fact of the answer. A row is deleted when no
 -- session needs it.
@@ -65,5 +65,5 @@ CREATE TABLE transfer.credentials (
     credential bytea NOT NULL,
     -- Real time.
     stored_at timestamptz NOT NULL,
-    CONSTRAINT credentials_one PRIMARY KEY (partition, device, challenge)
+    CONSTRAINT credentials_pkey PRIMARY KEY (partition, device, challenge)
 );

@@ -14,12 +14,12 @@ struct WorkerTable: Sendable {
 
     private static let enrol = Statement(
         """
-        INSERT INTO transfer.movers (mover, expires_at) VALUES ($1, now() + $2 * interval '1 second')
-        ON CONFLICT ON CONSTRAINT movers_one DO UPDATE SET expires_at = EXCLUDED.expires_at
+        INSERT INTO transfer.workers (worker, expires_at) VALUES ($1, now() + $2 * interval '1 second')
+        ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE SET expires_at = EXCLUDED.expires_at
         """)
-    private static let dead = Statement("SELECT mover FROM transfer.movers WHERE expires_at < now()")
-    private static let alive = Statement("SELECT mover FROM transfer.movers WHERE expires_at >= now()")
-    private static let reap = Statement("DELETE FROM transfer.movers WHERE mover = $1 AND expires_at < now()")
+    private static let dead = Statement("SELECT worker FROM transfer.workers WHERE expires_at < now()")
+    private static let alive = Statement("SELECT worker FROM transfer.workers WHERE expires_at >= now()")
+    private static let reap = Statement("DELETE FROM transfer.workers WHERE worker = $1 AND expires_at < now()")
     private static let states = Statement(
         """
         SELECT key, state, machine_version::int8 FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3

@@ -21,9 +21,9 @@ import TransferMachine
                 IF NEW.expires_at > now() THEN NEW.expires_at := now() + interval '1 hour'; END IF;
                 RETURN NEW;
             END $$;
-            CREATE TRIGGER prolong BEFORE INSERT OR UPDATE ON transfer.movers
+            CREATE TRIGGER prolong BEFORE INSERT OR UPDATE ON transfer.workers
                 FOR EACH ROW EXECUTE FUNCTION transfer.prolong();
-            UPDATE transfer.movers SET expires_at = expires_at
+            UPDATE transfer.workers SET expires_at = expires_at
             """)
         try await proxy.pause()
         let downloads = try await Downloads.begin(files, from: proxy.port, on: suite, devices: 1)
