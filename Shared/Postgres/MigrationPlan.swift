@@ -2,6 +2,7 @@
 struct MigrationPlan {
     struct Applied: Equatable {
         let number: Int
+        let name: String
         let checksum: String
         var isCompatible = false
     }
@@ -14,6 +15,11 @@ struct MigrationPlan {
             throw .migration(.gap(schema: schema, expected: index + 1, found: file.number))
         }
         let rows = applied.sorted { $0.number < $1.number }
+        // An applied file keeps its name for ever. So another name is not an edit, but another history of the schema.
+        for row in rows {
+            guard files.indices.contains(row.number - 1) else { continue }
+            guard files[row.number - 1].name == row.name else { throw .migration(.earlierLayout(schema: schema)) }
+        }
         if let newest = rows.last, newest.number > files.count {
             throw .migration(.databaseNewer(schema: schema, database: newest.number, code: files.count))
         }

@@ -6,6 +6,9 @@ public enum MigrationProblem: Error, Sendable, Equatable {
     case gap(schema: String, expected: Int, found: Int)
     /// A file was edited after it was applied.
     case changed(schema: String, number: Int, name: String)
+    /// An applied migration has another name than this program's migration with the same number: the database comes
+    /// from before the migrations were squashed.
+    case earlierLayout(schema: String)
     /// The database has migrations that this program does not know.
     case databaseNewer(schema: String, database: Int, code: Int)
     /// The database lacks migrations of this program, listed by number and name.
@@ -29,6 +32,10 @@ extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertibl
         case .changed(let schema, let number, let name):
             "schema \(schema): migration \(number) (\(name)) was edited after it was applied; restore the file and put "
                 + "the change into a new one"
+        case .earlierLayout(let schema):
+            "schema \(schema): an earlier development version of Dormouse created the database, and this version can't "
+                + "read its tables; create an empty database, or remove the data folder of ./deploy/up (.dormouse), and "
+                + "run `migrate` again"
         case .databaseNewer(let schema, let database, let code):
             "schema \(schema): the database is at migration \(database), this program knows \(code); run a newer program"
         case .pending(let schema, let names):
@@ -47,7 +54,8 @@ extension MigrationProblem: CustomStringConvertible, CustomDebugStringConvertibl
     public var debugDescription: String {
         switch self {
         case .failed(_, _, _, let error): "\(description) [\(error.debugDescription)]"
-        case .badName, .gap, .changed, .databaseNewer, .pending, .unreadable, .missingInDatabase, .unknownVariable:
+        case .badName, .gap, .changed, .earlierLayout, .databaseNewer, .pending, .unreadable, .missingInDatabase,
+            .unknownVariable:
             description
         }
     }

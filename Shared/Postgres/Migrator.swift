@@ -104,12 +104,13 @@ public struct Migrator: Sendable {
         // A table of an older program has no column `compatible`.
         let read = Statement(
             """
-            SELECT number, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
+            SELECT number, name, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
             FROM \(table) AS m ORDER BY number
             """)
         return try await connection.execute(Query(read)).map { row throws(PostgresError) in
             MigrationPlan.Applied(
-                number: try row.int(0), checksum: try row.text(1), isCompatible: try row.bool(2))
+                number: try row.int(0), name: try row.text(1), checksum: try row.text(2),
+                isCompatible: try row.bool(3))
         }
     }
 

@@ -49,6 +49,16 @@ import Testing
             "an edited applied migration", suite.migrationSettings(of: service), command: "migrate",
             says: ["migration 1", "was edited after it was applied", "restore the file"])
         try await check(edited, service)
+        // A database from before the migrations were squashed: the first migration had another name.
+        try await suite.cluster.sql("UPDATE bus.migrations SET name = 'bus' WHERE number = 1", database: suite.database)
+        for command in ["check", "serve", "migrate"] {
+            let earlier = Fault(
+                "\(command) and a database of an earlier layout",
+                command == "migrate" ? suite.migrationSettings(of: service) : suite.settings(of: service),
+                command: command,
+                says: ["schema bus: an earlier development version", "create an empty database", "run `migrate` again"])
+            try await check(earlier, service)
+        }
         try await taken.stop()
         try await suite.cluster.destroy()
     }

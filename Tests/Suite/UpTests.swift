@@ -91,6 +91,29 @@ import Testing
         }
     }
 
+    @Test func `a database of an earlier layout is refused with a remedy`() async throws {
+        try await Installation.using { installation in
+            let cluster = try await PrivateCluster.make()
+            let database = try await cluster.makeNamedDatabase()
+            try await cluster.sql(
+                """
+                CREATE SCHEMA bus;
+                CREATE TABLE bus.migrations (number integer, name text, checksum text);
+                INSERT INTO bus.migrations VALUES (1, 'bus', 'x'), (2, 'clock', 'x')
+                """, database: database)
+            let url = cluster.tcpURL(database: database).replacing("postgresql://", with: "postgres://")
+            let up = try installation.up(["--detach", "--no-fleet"], environment: ["DATABASE_URL": url])
+            #expect(try await up.exit(within: 400) == .exited(1), "\(up.output.tail()) \(up.errors.tail())")
+            let shown = up.errors.lines.filter { $0.contains("an earlier development version of Dormouse") }
+            #expect(shown.count == 1, "\(up.errors.tail())")
+            #expect(shown.first?.contains("create an empty database") == true, "\(shown)")
+            #expect(installation.running.isEmpty)
+            // Nothing is deleted.
+            #expect(try await cluster.sql("SELECT count(*) FROM bus.migrations", database: database) == "2")
+            try await cluster.destroy()
+        }
+    }
+
     @Test func `a terminal shows the feed in colour until Ctrl-C`() async throws {
         try await Installation.using { installation in
             let event = "\(Self.escape)\\[3[1-6]m(lifecycle|fetch|push|transfer)\\.[a-z]+\\.[A-Za-z]+ "

@@ -54,6 +54,22 @@ struct MigratorTests {
         #expect(problem?.description.contains("restore the file") == true)
     }
 
+    @Test func `a database of an earlier layout is refused with one line`() async throws {
+        let connection = try await Database().connect()
+        let earlier = try migrator([("0001_rooms.sql", files[0].sql), files[1], ("0003_third.sql", "SELECT 1")])
+        try await earlier.apply(on: connection, logger: .quiet)
+        let current = try migrator(files)
+        let problem = await problem(current, connection)
+        #expect(problem == .earlierLayout(schema: "house"))
+        #expect(try await current.fault(on: connection) == .earlierLayout(schema: "house"))
+        let words = problem?.description ?? ""
+        #expect(words.contains("create an empty database") && words.contains("run `migrate` again"), "\(words)")
+        #expect(!words.contains("\n"))
+        // The refusal changes nothing.
+        #expect(try await earlier.fault(on: connection) == nil)
+        #expect(try await connection.run("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
+    }
+
     @Test func `a database with unknown migrations is refused`() async throws {
         let connection = try await Database().connect()
         try await migrator(files).apply(on: connection, logger: .quiet)
