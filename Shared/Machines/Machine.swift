@@ -47,8 +47,6 @@ public protocol Machine: Record {
     /// The earliest time at which the machine decides without another input; nil if there is none.
     var nextDeadline: Instant? { get }
 
-    /// Whether the machine reserves exclusive time slots; false by default.
-    static var reservesSlots: Bool { get }
     /// The most reserved slots in a second over the whole suite, from 1 to 1,000; nil without a limit.
     static func ceiling(_ policy: Policy) -> Int?
     /// The future slots that this aggregate has reserved. ``Decision/slots`` finds free ones.
@@ -72,7 +70,6 @@ extension Machine {
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>? { nil }
-    public static var reservesSlots: Bool { false }
     public static func ceiling(_ policy: Policy) -> Int? { nil }
     public var reservedSlots: [ReservedSlot] { [] }
 }

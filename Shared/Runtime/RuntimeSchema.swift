@@ -9,14 +9,13 @@ public enum RuntimeSchema {
     /// - Parameters:
     ///   - connection: a session of the schemas' owner.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
-    ///   - reservesSlots: whether its machine reserves slots under a ceiling.
     ///   - more: the service's own migrations, numbered from 2.
     public static func migrate(
         service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
-        reservesSlots: Bool = false, more: [Migration] = [], logger: Logger
+        more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
-        let migrator = try migrator(service: service, reservesSlots: reservesSlots, more: more)
+        let migrator = try migrator(service: service, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await want(version, of: service, connection)
@@ -30,12 +29,8 @@ public enum RuntimeSchema {
 
     /// Returns the migrator of the service's schema.
     ///
-    /// - Parameters:
-    ///   - reservesSlots: whether its machine reserves slots under a ceiling.
-    ///   - more: the service's own migrations, numbered from 2.
-    public static func migrator(
-        service: String, reservesSlots: Bool = false, more: [Migration] = []
-    ) throws(PostgresError) -> Migrator {
+    /// - Parameter more: the service's own migrations, numbered from 2.
+    public static func migrator(service: String, more: [Migration] = []) throws(PostgresError) -> Migrator {
         func migration(_ fileName: String, _ sql: [UInt8]) throws(PostgresError) -> Migration {
             let sql = String(decoding: sql, as: UTF8.self)
                 .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)

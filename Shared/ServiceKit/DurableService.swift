@@ -37,7 +37,7 @@ public enum DurableService {
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: configuration.partitions,
             rolePassword: try configuration.secret("ROLE_PASSWORD_FILE"), version: M.version,
-            reservesSlots: M.reservesSlots, more: migrations, logger: logger)
+            more: migrations, logger: logger)
         if M.name == TokenIssuer.service { try await LogSchema.grantSigning(service: M.name, connection) }
         if configuration.isVirtualTime { try await LogSchema.makeClockVirtual(connection) }
         await connection.close()
@@ -54,7 +54,7 @@ public enum DurableService {
     }
 
     private static func migrators<M: Machine>(_ machine: M.Type, _ more: [Migration]) throws -> [Migrator] {
-        let own = try RuntimeSchema.migrator(service: M.name, reservesSlots: M.reservesSlots, more: more)
+        let own = try RuntimeSchema.migrator(service: M.name, more: more)
         return [try LogSchema.migrator(), own]
     }
 

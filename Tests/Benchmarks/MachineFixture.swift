@@ -32,8 +32,7 @@ struct MachineFixture<M: Machine> {
         options = try ConnectionOptions(url: url)
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: M.name, connection, partitions: Self.partitions, rolePassword: nil,
-            reservesSlots: M.reservesSlots, logger: logger)
+            service: M.name, connection, partitions: Self.partitions, rolePassword: nil, logger: logger)
         await connection.close()
         pool = ConnectionPool(options, size: 8, logger: logger)
     }

@@ -21,7 +21,6 @@ public struct Booker: Machine, Equatable {
 
     public static let version = Counter.version
     public static let follows: Set<String> = []
-    public static let reservesSlots = true
 
     public var counter: Flattened<Counter> = Counter()
     /// The limit of the reservations.

@@ -36,8 +36,7 @@ struct RuntimeFixture: Sendable {
         let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: Counter.name, connection, partitions: partitions, rolePassword: nil, reservesSlots: true,
-            logger: logger)
+            service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
         await connection.close()
         pool = ConnectionPool(options, size: 4, logger: logger)
     }

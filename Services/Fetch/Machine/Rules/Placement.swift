@@ -79,8 +79,6 @@ extension FetchMachine {
         return wakes
     }
 
-    public static let reservesSlots = true
-
     public static func ceiling(_ policy: FetchPolicy) -> Int? { policy.ceiling }
 
     public var reservedSlots: [ReservedSlot] {
