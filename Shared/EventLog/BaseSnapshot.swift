@@ -64,7 +64,8 @@ extension LogReader {
     public static func foldStart(
         of key: AggregateKey, service: String, partition: Int, upTo offset: Int, _ pool: ConnectionPool
     ) async throws(PostgresError) -> FoldStart {
-        try foldStart(in: try await pool.execute(foldStart(of: key, service: service, partition: partition, upTo: offset)))
+        try foldStart(
+            in: try await pool.execute(foldStart(of: key, service: service, partition: partition, upTo: offset)))
     }
 
     /// Returns the query for the start of a fold; ``foldStart(in:)`` reads its result.

@@ -134,7 +134,8 @@ public final class DurableRuntime<M: Machine>: Service {
         // This upgrades an older state for one answer. The sweeper or a batch stores it.
         let aggregate: Aggregate<M>
         do {
-            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0)
+            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in
+                try await pool.execute($0)
             }
         } catch let error as RuntimeError {
             throw noting(error)

@@ -37,7 +37,8 @@ struct StateUpgrader<M: Machine>: Sendable {
         for stored in states {
             do {
                 new.append(
-                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0) })
+                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0)
+                    })
             } catch is RuntimeError {
                 result.unreadable.append(stored)
             }

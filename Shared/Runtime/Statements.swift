@@ -78,7 +78,7 @@ struct Statements: Sendable {
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
-        moments = Statement(
+        slots = Statement(
             "SELECT page, taken FROM \"\(service)\".slot_pages WHERE partition = $1 AND ceiling = $2")
         writeMoments = Statement(
             """

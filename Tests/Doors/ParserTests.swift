@@ -32,7 +32,9 @@ import Timeline
             if let place = PositionCursor(text, .newest) {
                 #expect(PositionCursor(place.text, .newest)?.position == place.position)
             }
-            if let letter = DeadLetterCursor(text) { #expect(DeadLetterCursor(letter.text)?.position == letter.position) }
+            if let letter = DeadLetterCursor(text) {
+                #expect(DeadLetterCursor(letter.text)?.position == letter.position)
+            }
             if let trace = Traceparent(text) { #expect(Traceparent(trace.description) == trace, "\(text)") }
             if let channel = ChannelID(text) { #expect(channel.description == text) }
             _ = EntityTags(text).matchStrongly("\"1\"")

@@ -4,7 +4,8 @@ import Records
 
 extension RecordGoldenTests {
     static let fetchService: [any Record.Type] = [
-        BudgetsDocument.self, BudgetsDocument.Account.self, BudgetsDocument.BudgetDocument.self, BudgetsDocument.Pair.self,
+        BudgetsDocument.self, BudgetsDocument.Account.self, BudgetsDocument.BudgetDocument.self,
+        BudgetsDocument.Pair.self,
         FetchDocument.self, FetchPage.self, ForecastDocument.self, ForecastDocument.Advice.self,
         ForecastDocument.ContentAge.self, ForecastDocument.Factor.self, ForecastDocument.Next.self,
         ForecastDocument.Results.self, ForecastDocument.Skipped.self, IntervalDocument.self, IntervalRequest.self,

@@ -8,7 +8,7 @@ import Testing
 
 /// The current devices and apps, for any division of the events into batches.
 @Suite("Known devices and apps", .timeLimit(.minutes(5))) struct KnownAppsTests {
-    private static let takeIn = Statement("SELECT ops.count_events($1, $2)")
+    private static let countEvents = Statement("SELECT ops.count_events($1, $2)")
 
     @Test func `known devices and apps equal the log for any batch size`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
@@ -72,7 +72,7 @@ import Testing
             try await fixture.sql("TRUNCATE ops.known_devices, ops.known_apps, ops.totals, ops.counts, ops.blocks")
             try await fixture.sql("UPDATE bus.readers SET log_offset = 0 WHERE reader = 'ops'")
             for partition in 0..<Int32(OpsFixture.partitions) {
-                let one = Query(Self.takeIn, [.int4(partition), .int4(1)], rowsExpected: 1)
+                let one = Query(Self.countEvents, [.int4(partition), .int4(1)], rowsExpected: 1)
                 while try await fixture.pool.execute(one)[0].int(0) > 0 {}
             }
             #expect(try await fixture.known() == inBatches, "seed \(seed)")

@@ -121,7 +121,7 @@ import Timeline
         }
     }
 
-    private static let takeIn = Statement("SELECT ops.count_events($1, $2)")
+    private static let countEvents = Statement("SELECT ops.count_events($1, $2)")
     /// Appends 1,000 events of each of three types, over three days of suite time and two days of the log.
     private static let manyEvents = """
         WITH generated AS (

@@ -67,7 +67,7 @@ struct MigratorTests {
         #expect(!words.contains("\n"))
         // The refusal changes nothing.
         #expect(try await earlier.fault(on: connection) == nil)
-        #expect(try await connection.run("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
+        #expect(try await connection.execute("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
     }
 
     @Test func `a database with unknown migrations is refused`() async throws {

@@ -31,7 +31,8 @@ import Testing
         #expect((4...6).contains(deaths))
         // The other commands ran once and are not suspects.
         #expect(try await fixture.log().count { $0.type == Added.type } == 10)
-        let suspects = try await fixture.pool.execute(Query(Statement("SELECT input, attempts::int8 FROM bus.input_attempts")))
+        let suspects = try await fixture.pool.execute(
+            Query(Statement("SELECT input, attempts::int8 FROM bus.input_attempts")))
         #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
         #expect(try suspects.map { try $0.int(1) } == [5])
         await fixture.pool.close()

@@ -229,7 +229,8 @@ import Timeline
         try await fixture.running { _ in
             let failures = Statement("SELECT last_value FROM public.failures")
             try await eventuallyTrue { try await fixture.pool.execute(Query(failures))[0].int(0) > 6 }
-            let tries = try await fixture.pool.execute(Query(Statement("SELECT attempts::int8 FROM bus.input_attempts")))
+            let tries = try await fixture.pool.execute(
+                Query(Statement("SELECT attempts::int8 FROM bus.input_attempts")))
             #expect(try tries.map { try $0.int(0) } == [1])
             try await fixture.cluster.sql("DROP TRIGGER fails ON counter.states", database: fixture.database)
             try await fixture.counted([ping])

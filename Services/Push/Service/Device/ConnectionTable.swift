@@ -108,7 +108,7 @@ struct ConnectionTable: Sendable {
         WITH position AS MATERIALIZED (
             SELECT log_offset FROM push.connection_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
         ), range_end AS MATERIALIZED (
-            SELECT least(position.log_offset + \(LogReader.reach), p.head) AS log_offset
+            SELECT least(position.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
             FROM position, bus.partitions AS p WHERE p.partition = $1
         ), opened AS MATERIALIZED (
             SELECT key, log_offset, data ->> 'connection' AS connection, data ->> 'holder' AS holder

@@ -31,7 +31,7 @@ struct NotificationCounts: Service {
         WITH position AS MATERIALIZED (
             SELECT log_offset FROM push.count_positions WHERE partition = $1 FOR UPDATE SKIP LOCKED
         ), range_end AS MATERIALIZED (
-            SELECT least(position.log_offset + \(LogReader.reach), p.head) AS log_offset
+            SELECT least(position.log_offset + \(LogReader.scanLimit), p.head) AS log_offset
             FROM position, bus.partitions AS p WHERE p.partition = $1
         ), new_counts AS MATERIALIZED (
             SELECT time / 3600000 AS hour, coalesce(app, '') AS app, data ->> 'pushType' AS push_type,
