@@ -84,14 +84,14 @@ public enum LogQueryError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Retention has dropped events after the position.
     case beyondRetention
     /// The position is not of this log.
-    case foreignPlace
+    case foreignPosition
     /// The position is after the end of the log: the log was restored to an earlier point.
     case beyondLog(LogPosition, head: Int)
 
     public var description: String {
         switch self {
         case .beyondRetention: "retention dropped events after the position; start again without it"
-        case .foreignPlace: "the position is not of this log"
+        case .foreignPosition: "the position is not of this log"
         case .beyondLog(let position, let head): "position \(position) is beyond the end of the partition, \(head)"
         }
     }

@@ -144,7 +144,7 @@ public struct LogQueries: Sendable {
                     return (partition, order == .oldest ? droppedTo : head)
                 })
         }
-        guard position.keys.sorted() == wanted, position.values.allSatisfy({ $0 >= 0 }) else { throw .foreignPlace }
+        guard position.keys.sorted() == wanted, position.values.allSatisfy({ $0 >= 0 }) else { throw .foreignPosition }
         for (partition, offset) in position.sorted(by: { $0.key < $1.key }) {
             let head = bounds[partition]?.head ?? 0
             guard offset <= head else {

@@ -3,7 +3,7 @@ import HTTPTypes
 
 extension Problem {
     /// A client's position is beyond the end of the log. No service returns such a position, so the log was restored.
-    public static let positionBeyondLog = Problem(.gone, "place_beyond_log", "Position is beyond the end of the log")
+    public static let positionBeyondLog = Problem(.gone, "position_beyond_log", "Position is beyond the end of the log")
 
     /// Returns the problem with the position and the end of its partition.
     public static func beyondLog(_ position: LogPosition, head: Int) -> Problem {
@@ -17,7 +17,7 @@ extension Problem {
 extension LogTail {
     /// Checks that the log still has the positions from which a client resumes, so that a stream skips no event.
     ///
-    /// - Throws: `beyond_retention`, `place_beyond_log`; the client must start again without a position.
+    /// - Throws: `beyond_retention`, `position_beyond_log`; the client must start again without a position.
     public func requireInLog(_ places: [Int: Int]) async throws {
         switch try await fault(of: places) {
         case nil: return

@@ -53,7 +53,7 @@ package struct LifecycleLife: Life {
             try hold(events.isEmpty, "an outage without running limits emits nothing")
             return
         }
-        try hold(events.map(\.type) == [LifecycleEvent.OutageNoted.type], "an outage is noted once")
+        try hold(events.map(\.type) == [LifecycleEvent.OutageRecorded.type], "an outage is noted once")
         let law = "an outage extends limits by its length"
         let length = until - max(from, decidedAt)
         for (id, app) in before.apps {

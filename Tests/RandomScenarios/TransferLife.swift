@@ -52,7 +52,7 @@ package struct TransferLife: Life {
         let events = try runtime.pass(Outage(from: from, until: until))
         now = until
         let limits = before.limitsOfApps
-        let noted = limits.isEmpty ? [] : [TransferEvent.OutageNoted.type]
+        let noted = limits.isEmpty ? [] : [TransferEvent.OutageRecorded.type]
         try hold(events.map(\.type) == noted, "an outage is noted once, if it affects a limit")
         try hold(
             device.limitsOfApps == limits.map { $0 + length }, "an outage extends the limits of apps by its length")

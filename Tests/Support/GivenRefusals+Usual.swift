@@ -58,7 +58,7 @@ extension GivenRefusals {
             try await refuse("invalid_header", headers: ["Dormouse-Position": "nowhere"])
         }
         if operation.errors.contains("behind") {
-            try await refuse("place_beyond_log", headers: ["Dormouse-Position": "0:9000000"])
+            try await refuse("position_beyond_log", headers: ["Dormouse-Position": "0:9000000"])
         }
         guard operation.places.contains("device") else { return }
         try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])

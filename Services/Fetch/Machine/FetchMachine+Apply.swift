@@ -5,18 +5,18 @@ public import Timeline
 extension FetchMachine {
     public mutating func apply(_ event: FetchEvent, at time: Instant) {
         switch event {
-        case .deviceDescribed(let event):
+        case .deviceUpdated(let event):
             profile = event.profile
             fleet = event.fleet
             timeZone = event.timeZone
-        case .deviceForgotten: self = FetchMachine()
+        case .deviceRemoved: self = FetchMachine()
         case .conditionsChanged(let event):
             conditions = conditions.merging(event.conditions)
             if let locked = event.conditions.locked { lockedAt = locked ? lockedAt ?? time : nil }
             backgroundRefresh = event.backgroundRefresh ?? backgroundRefresh
             isBackgroundRefreshRestricted = event.backgroundRefreshRestricted ?? isBackgroundRefreshRestricted
             isPoweredOn = event.poweredOn ?? isPoweredOn
-        case .appChanged(let event): apply(event, at: time)
+        case .appUpdated(let event): apply(event, at: time)
         case .appOpened(let event):
             change(event.app) { app in
                 app.inForeground = true
@@ -25,7 +25,7 @@ extension FetchMachine {
                 app.forceQuit = false
                 app.usage.learn(hour: event.hourOfWeek, at: time)
             }
-        case .appForgotten(let event): if let app = event.app { apps.removeValue(forKey: app) }
+        case .appRemoved(let event): if let app = event.app { apps.removeValue(forKey: app) }
         case .intervalSet(let event):
             change(event.app) { app in
                 app.interval = event.interval
@@ -50,7 +50,7 @@ extension FetchMachine {
         case .taskStarted(let event): apply(event, at: time)
         case .taskStopped(let event): change(event.app) { $0.runningTask?.stopped = event.cause }
         case .taskRecorded(let event): apply(event, at: time)
-        case .outageNoted(let event): extendLimits(by: event.until - event.from)
+        case .outageRecorded(let event): extendLimits(by: event.until - event.from)
         }
     }
 
@@ -73,7 +73,7 @@ extension FetchMachine {
         change(app) { $0.budgetUsage.charge(millijoules: millijoules, bytes: charge.bytes, day: charge.day) }
     }
 
-    private mutating func apply(_ event: FetchEvent.AppChanged, at time: Instant) {
+    private mutating func apply(_ event: FetchEvent.AppUpdated, at time: Instant) {
         guard let app = event.app else { return }
         var record = apps[app] ?? ScheduledApp()
         record.declaresFetch = event.declaresFetch ?? record.declaresFetch

@@ -131,7 +131,7 @@ extension FetchMachine {
     public static func note(_ outage: Outage, _ decision: inout Decision<FetchMachine>) {
         let apps = decision.state.apps.filter { $0.value.isConcerned(by: outage) }.keys
         guard !apps.isEmpty else { return }
-        decision.emit(.outageNoted(.init(from: outage.from, until: outage.until)))
+        decision.emit(.outageRecorded(.init(from: outage.from, until: outage.until)))
         decision.schedule(Array(apps))
         decision.scheduleTasks(Array(apps))
     }
@@ -165,8 +165,8 @@ extension FetchEvent {
         case .taskStarted(let event): event.app
         case .taskStopped(let event): event.app
         // The foreground app and the spending of the device affect all apps.
-        case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
-            .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageNoted:
+        case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,
+            .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageRecorded:
             nil
         }
     }

@@ -74,7 +74,7 @@ extension LifecycleMachine {
         case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
         case .significantChangeReported(let event): apply(event, at: time)
         case .notificationResponded: break
-        case .outageNoted(let event): apply(event)
+        case .outageRecorded(let event): apply(event)
         }
     }
 

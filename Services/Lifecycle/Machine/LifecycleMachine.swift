@@ -159,9 +159,9 @@ extension Decision<LifecycleMachine> {
         case .taskStopped(let stopped):
             guard let app = stopped.app else { return }
             stopTask(app, stopped.request)
-        case .deviceDescribed, .deviceForgotten, .conditionsChanged, .appChanged, .appOpened, .appForgotten,
+        case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,
             .intervalSet, .refreshScheduled, .refreshStarted, .refreshRecorded, .taskSubmitted, .taskCancelled,
-            .taskScheduled, .taskStarted, .taskRecorded, .outageNoted:
+            .taskScheduled, .taskStarted, .taskRecorded, .outageRecorded:
             return
         }
     }

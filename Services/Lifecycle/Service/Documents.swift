@@ -136,7 +136,7 @@ extension LifecycleEvent {
             .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
             .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .notificationResponded, .outageNoted:
+            .notificationResponded, .outageRecorded:
             nil
         }
     }

@@ -32,7 +32,7 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
         switch error {
         case .beyondRetention: throw Problem.beyondRetention.with(detail: error.description)
         case .beyondLog(let position, let head): throw Problem.beyondLog(position, head: head)
-        case .foreignPlace:
+        case .foreignPosition:
             throw Problem.invalidQuery.with(
                 detail: error.description,
                 faults: [FieldError(pointer: "/cursor", detail: "is not a cursor of this feed")])

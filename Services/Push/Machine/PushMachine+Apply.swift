@@ -11,19 +11,19 @@ extension PushMachine {
 
     public mutating func apply(_ event: PushEvent, at time: Instant) {
         switch event {
-        case .deviceNoted(let event):
+        case .deviceUpdated(let event):
             isKnown = true
             fleet = event.fleet
             profile = event.profile
-        case .deviceDropped:
+        case .deviceRemoved:
             let retired = retired
             self = PushMachine()
             self.retired = retired
-        case .conditionsNoted(let event): conditions = event
-        case .appNoted(let event):
+        case .conditionsChanged(let event): conditions = event
+        case .appUpdated(let event):
             guard let app = event.app else { return }
             apps[app, default: PushedApp()].note(event)
-        case .appDropped(let event): if let app = event.app { apps.removeValue(forKey: app) }
+        case .appRemoved(let event): if let app = event.app { apps.removeValue(forKey: app) }
         case .throttleChanged(let event): isThrottled = event.enabled
         case .deviceConnected(let event):
             var connection = PushConnection()
@@ -171,7 +171,7 @@ extension PushMessage {
 }
 
 extension PushedApp {
-    fileprivate mutating func note(_ event: PushEvent.AppNoted) {
+    fileprivate mutating func note(_ event: PushEvent.AppUpdated) {
         foreground = event.foreground
         notifications = event.notifications
         usedAt = event.usedAt

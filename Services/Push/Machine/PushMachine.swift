@@ -43,7 +43,7 @@ public struct PushMachine: Machine {
     /// The installed apps, by bundle identifier.
     public var apps: OrderedDictionary<String, PushedApp> = [:]
     /// Power, network, lock and battery conditions.
-    public var conditions: PushEvent.ConditionsNoted = .placeholder
+    public var conditions: PushEvent.ConditionsChanged = .placeholder
     /// The connection of the device; nil if it is not connected.
     public var connection: PushConnection?
     /// The day of ``spentToday``, in days since 1970.

@@ -5,10 +5,10 @@ public import Timeline
 extension TransferMachine {
     public mutating func apply(_ event: TransferEvent, at time: Instant) {
         switch event {
-        case .deviceNoted(let event): apply(event)
-        case .deviceForgotten: self = TransferMachine()
-        case .appNoted(let event): apply(event, at: time)
-        case .appForgotten(let event):
+        case .deviceUpdated(let event): apply(event)
+        case .deviceRemoved: self = TransferMachine()
+        case .appUpdated(let event): apply(event, at: time)
+        case .appRemoved(let event):
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)
             sessions.removeAll { $0.value.app == app }
@@ -57,14 +57,14 @@ extension TransferMachine {
                 task.bytesSent = event.totalBytesSent.heldToBytes
                 task.noteProgress(at: time, undelivered: event.isDelivered ? 0 : event.bytesSent)
             }
-        case .progressTold(let event):
+        case .progressReported(let event):
             change(event) { task in
                 task.undeliveredBytes = 0
                 task.undeliveredResume = nil
             }
         case .downloadFinished(let event): apply(event)
         case .downloadReturned(let event): apply(event)
-        case .outageNoted(let event):
+        case .outageRecorded(let event):
             let length = event.until - event.from
             for id in sessions.keys { sessions[id]?.extendLimits(by: length) }
         case .fileReserved(let event): change(event) { $0.claimedAs = event.claimedAs }
@@ -107,7 +107,7 @@ extension TransferMachine {
         sessions[event.session] = session
     }
 
-    private mutating func apply(_ event: TransferEvent.DeviceNoted) {
+    private mutating func apply(_ event: TransferEvent.DeviceUpdated) {
         isRegistered = true
         fleet = event.fleet ?? fleet
         if event.poweredOn == true, !isPoweredOn {
@@ -136,7 +136,7 @@ extension TransferMachine {
         }
     }
 
-    private mutating func apply(_ event: TransferEvent.AppNoted, at time: Instant) {
+    private mutating func apply(_ event: TransferEvent.AppUpdated, at time: Instant) {
         guard let app = event.app else { return }
         apps[app, default: AppView()].state = event.state
         apps[app]?.forceQuit = event.forceQuit

@@ -57,7 +57,7 @@ public struct TransferMachine: Machine {
             session.finishing?.countdown.until != nil
                 || session.tasks.contains { $0.challenge?.countdown?.until != nil }
         }
-        if runs { decision.emit(.outageNoted(.init(from: outage.from, until: outage.until))) }
+        if runs { decision.emit(.outageRecorded(.init(from: outage.from, until: outage.until))) }
     }
 
     public var nextDeadline: Instant? {

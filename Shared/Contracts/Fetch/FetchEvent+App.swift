@@ -4,8 +4,8 @@ public import Timeline
 extension FetchEvent {
     /// The state of an app changed in a way that may affect its refreshes. The first event of an app reports its
     /// installation.
-    public struct AppChanged: EventData {
-        public static let type = "fetch.app.changed"
+    public struct AppUpdated: EventData {
+        public static let type = "fetch.app.updated"
 
         public var app: Nullable<String>
         /// The user's switch for the app; nil if unchanged.
@@ -40,8 +40,8 @@ extension FetchEvent {
     }
 
     /// An app was uninstalled. Its interval and usage profile are deleted.
-    public struct AppForgotten: EventData {
-        public static let type = "fetch.app.forgotten"
+    public struct AppRemoved: EventData {
+        public static let type = "fetch.app.removed"
 
         public var app: Nullable<String>
     }

@@ -3,8 +3,8 @@ public import Timeline
 
 extension FetchEvent {
     /// `fetch` recorded a device or a change of its registration.
-    public struct DeviceDescribed: EventData {
-        public static let type = "fetch.device.described"
+    public struct DeviceUpdated: EventData {
+        public static let type = "fetch.device.updated"
 
         public var fleet: String?
         public var profile: ProfileName = .ios18
@@ -13,8 +13,8 @@ extension FetchEvent {
     }
 
     /// A device was removed with all its data.
-    public struct DeviceForgotten: EventData {
-        public static let type = "fetch.device.forgotten"
+    public struct DeviceRemoved: EventData {
+        public static let type = "fetch.device.removed"
     }
 
     /// The conditions of a device changed in a way that may affect refreshes.
@@ -35,8 +35,8 @@ extension FetchEvent {
 extension FetchEvent {
     /// The service recorded an outage and extended the deadlines of awaited answers by its duration. Work that became
     /// due during the outage gets new time slots.
-    public struct OutageNoted: EventData {
-        public static let type = "fetch.outage.noted"
+    public struct OutageRecorded: EventData {
+        public static let type = "fetch.outage.recorded"
 
         /// The last time at which the service is known to have answered.
         public var from: Instant

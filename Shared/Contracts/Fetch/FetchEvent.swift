@@ -2,12 +2,12 @@ import Records
 
 /// The events of `fetch`: the times of background refreshes and the reasons why they wait. Source: `fetch`.
 public enum FetchEvent: EventFamily {
-    case deviceDescribed(DeviceDescribed)
-    case deviceForgotten(DeviceForgotten)
+    case deviceUpdated(DeviceUpdated)
+    case deviceRemoved(DeviceRemoved)
     case conditionsChanged(ConditionsChanged)
-    case appChanged(AppChanged)
+    case appUpdated(AppUpdated)
     case appOpened(AppOpened)
-    case appForgotten(AppForgotten)
+    case appRemoved(AppRemoved)
     case intervalSet(IntervalSet)
     case refreshScheduled(RefreshScheduled)
     case refreshDue(RefreshDue)
@@ -20,7 +20,7 @@ public enum FetchEvent: EventFamily {
     case taskStarted(TaskStarted)
     case taskStopped(TaskStopped)
     case taskRecorded(TaskRecorded)
-    case outageNoted(OutageNoted)
+    case outageRecorded(OutageRecorded)
 
     public static let source = "fetch"
 }

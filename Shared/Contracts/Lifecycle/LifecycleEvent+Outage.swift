@@ -6,8 +6,8 @@ extension LifecycleEvent {
     ///
     /// A device can get several events for one outage: an answered call of the device ends an earlier one while other
     /// devices still wait. Their intervals are adjacent and do not overlap.
-    public struct OutageNoted: EventData {
-        public static let type = "lifecycle.outage.noted"
+    public struct OutageRecorded: EventData {
+        public static let type = "lifecycle.outage.recorded"
 
         /// The last time at which the device could reach the service.
         public var from: Instant

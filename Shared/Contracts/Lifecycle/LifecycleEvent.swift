@@ -40,7 +40,7 @@ public enum LifecycleEvent: EventFamily {
     case notificationResponded(NotificationResponded)
     case wakeExpiring(WakeExpiring)
     case wakeExpired(WakeExpired)
-    case outageNoted(OutageNoted)
+    case outageRecorded(OutageRecorded)
 
     public static let source = "lifecycle"
 }

@@ -3,21 +3,21 @@ public import Timeline
 
 extension PushEvent {
     /// `push` recorded a device or a change of its registration.
-    public struct DeviceNoted: EventData {
-        public static let type = "push.device.noted"
+    public struct DeviceUpdated: EventData {
+        public static let type = "push.device.updated"
 
         public var fleet: String?
         public var profile: ProfileName = .ios18
     }
 
     /// A device was removed. `push` keeps only its invalid tokens.
-    public struct DeviceDropped: EventData {
-        public static let type = "push.device.dropped"
+    public struct DeviceRemoved: EventData {
+        public static let type = "push.device.removed"
     }
 
     /// The conditions of a device that affect delivery changed.
-    public struct ConditionsNoted: EventData {
-        public static let type = "push.conditions.noted"
+    public struct ConditionsChanged: EventData {
+        public static let type = "push.conditions.changed"
 
         public var charging: Bool
         public var locked: Bool
@@ -27,8 +27,8 @@ extension PushEvent {
     }
 
     /// `push` recorded an installed app or a change of its state.
-    public struct AppNoted: EventData {
-        public static let type = "push.app.noted"
+    public struct AppUpdated: EventData {
+        public static let type = "push.app.updated"
 
         public var app: Nullable<String>
         /// Whether the app is on screen.
@@ -42,8 +42,8 @@ extension PushEvent {
     }
 
     /// An app was uninstalled from a device.
-    public struct AppDropped: EventData {
-        public static let type = "push.app.dropped"
+    public struct AppRemoved: EventData {
+        public static let type = "push.app.removed"
 
         public var app: Nullable<String>
     }

@@ -22,7 +22,7 @@ extension PushEvent {
         case .wakeRefused(let event):
             NotificationStatus(event.notification, event.status, cause: event.refusal.rawValue)
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
-        case .deviceNoted, .deviceDropped, .conditionsNoted, .appNoted, .appDropped, .throttleChanged,
+        case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved, .throttleChanged,
             .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,
             .channelsChanged, .budgetChanged:
             nil

@@ -2,11 +2,11 @@ import Records
 
 /// The events of `push`: the path of each notification. Source: `push`.
 public enum PushEvent: EventFamily {
-    case deviceNoted(DeviceNoted)
-    case deviceDropped(DeviceDropped)
-    case conditionsNoted(ConditionsNoted)
-    case appNoted(AppNoted)
-    case appDropped(AppDropped)
+    case deviceUpdated(DeviceUpdated)
+    case deviceRemoved(DeviceRemoved)
+    case conditionsChanged(ConditionsChanged)
+    case appUpdated(AppUpdated)
+    case appRemoved(AppRemoved)
     case throttleChanged(ThrottleChanged)
     case deviceConnected(DeviceConnected)
     case devicePolled(DevicePolled)

@@ -78,8 +78,8 @@ extension TransferEvent {
     }
 
     /// The delegate got the latest progress of a task that it had missed.
-    public struct ProgressTold: TransferTaskEventData {
-        public static let type = "transfer.progress.told"
+    public struct ProgressReported: TransferTaskEventData {
+        public static let type = "transfer.progress.reported"
 
         public var app: Nullable<String>
         public var session: String

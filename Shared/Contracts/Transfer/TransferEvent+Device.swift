@@ -3,8 +3,8 @@ public import Timeline
 
 extension TransferEvent {
     /// `transfer` recorded a device or a change of its conditions. The event contains only changed members.
-    public struct DeviceNoted: EventData {
-        public static let type = "transfer.device.noted"
+    public struct DeviceUpdated: EventData {
+        public static let type = "transfer.device.updated"
 
         public var battery: Battery?
         public var fleet: String?
@@ -14,13 +14,13 @@ extension TransferEvent {
     }
 
     /// A device was removed with all its sessions.
-    public struct DeviceForgotten: EventData {
-        public static let type = "transfer.device.forgotten"
+    public struct DeviceRemoved: EventData {
+        public static let type = "transfer.device.removed"
     }
 
     /// An app was installed or its state changed.
-    public struct AppNoted: EventData {
-        public static let type = "transfer.app.noted"
+    public struct AppUpdated: EventData {
+        public static let type = "transfer.app.updated"
 
         public var app: Nullable<String>
         /// Whether the user force-quit the app. Then only the user can launch it.
@@ -29,15 +29,15 @@ extension TransferEvent {
     }
 
     /// An app was uninstalled with its sessions.
-    public struct AppForgotten: EventData {
-        public static let type = "transfer.app.forgotten"
+    public struct AppRemoved: EventData {
+        public static let type = "transfer.app.removed"
 
         public var app: Nullable<String>
     }
 
     /// The service recorded an outage and extended the time limits of a device's apps by its duration.
-    public struct OutageNoted: EventData {
-        public static let type = "transfer.outage.noted"
+    public struct OutageRecorded: EventData {
+        public static let type = "transfer.outage.recorded"
 
         /// The last time at which the device could reach the service.
         public var from: Instant

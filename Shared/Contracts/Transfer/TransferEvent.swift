@@ -2,10 +2,10 @@ import Records
 
 /// The events of `transfer`: background downloads and uploads. Source: `transfer`.
 public enum TransferEvent: EventFamily {
-    case deviceNoted(DeviceNoted)
-    case deviceForgotten(DeviceForgotten)
-    case appNoted(AppNoted)
-    case appForgotten(AppForgotten)
+    case deviceUpdated(DeviceUpdated)
+    case deviceRemoved(DeviceRemoved)
+    case appUpdated(AppUpdated)
+    case appRemoved(AppRemoved)
     case sessionCreated(SessionCreated)
     case sessionAttached(SessionAttached)
     case sessionInvalidated(SessionInvalidated)
@@ -21,7 +21,7 @@ public enum TransferEvent: EventFamily {
     case responseReceived(ResponseReceived)
     case progressMade(ProgressMade)
     case bodySent(BodySent)
-    case progressTold(ProgressTold)
+    case progressReported(ProgressReported)
     case redirectFollowed(RedirectFollowed)
     case eventsDelivered(EventsDelivered)
     case wakeRequested(WakeRequested)
@@ -36,7 +36,7 @@ public enum TransferEvent: EventFamily {
     case fileStored(FileStored)
     case fileRemoved(FileRemoved)
     case sessionEnded(SessionEnded)
-    case outageNoted(OutageNoted)
+    case outageRecorded(OutageRecorded)
 
     public static let source = "transfer"
 }

@@ -54,7 +54,7 @@ import Timeline
         // The night of a change of clocks: one hour east of UTC, and two hours from 01:00 UTC of the Monday.
         let policy = FetchPolicy { _, moment in moment < .monday + .hours(1) ? 3600 : 7200 }
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: "Test/Changing")), at: .monday)
+        device.apply(.deviceUpdated(.init(fleet: nil, profile: .ios15, timeZone: "Test/Changing")), at: .monday)
         let early = device.day(of: .monday + .minutes(30), policy)
         #expect(early == .monday - .hours(1))
         #expect(device.day(of: .monday + .hours(10), policy) == early, "the day began before the change")
@@ -103,8 +103,8 @@ import Timeline
 
     @Test func `each part of a wait has its own reason`() throws {
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
-        device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
+        device.apply(.deviceUpdated(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
+        device.apply(.appUpdated(.init(app: "a", declaresFetch: true)), at: .monday)
         var wait = Wait()
         wait.earliest = .monday + .hours(1)
         wait.fundedAt = .monday + .hours(2)
@@ -131,8 +131,8 @@ import Timeline
 
     @Test func `apps that a push would serve better get advice`() throws {
         var device = FetchMachine()
-        device.apply(.deviceDescribed(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
-        device.apply(.appChanged(.init(app: "a", declaresFetch: true)), at: .monday)
+        device.apply(.deviceUpdated(.init(fleet: nil, profile: .ios15, timeZone: nil)), at: .monday)
+        device.apply(.appUpdated(.init(app: "a", declaresFetch: true)), at: .monday)
         device.apply(.intervalSet(.init(app: "a", interval: .atLeast(.hours(1)))), at: .monday)
         func advice() throws -> [Forecast.Advice] {
             try #require(device.forecast("a", .device("d"), now: .monday, policy: .forTests)).advice

@@ -90,7 +90,7 @@ import Timeline
                 let app = try #require(record.app)
                 try #require(running.removeValue(forKey: app) == record.fetch, "only a refresh in progress ends")
                 ended[app] = event.time
-            case .appForgotten(let forgotten): ended[forgotten.app ?? ""] = nil
+            case .appRemoved(let forgotten): ended[forgotten.app ?? ""] = nil
             default: break
             }
         }

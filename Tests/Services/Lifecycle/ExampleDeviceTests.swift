@@ -44,7 +44,7 @@ struct ExampleDeviceTests {
                 "lifecycle.app.backgrounded", "lifecycle.callback.completed", "lifecycle.task.expiring",
                 "lifecycle.task.ended", "lifecycle.app.suspended",
             ] + run + run
-        #expect(log.map(\.type).filter { $0.hasPrefix("lifecycle.") && $0 != "lifecycle.outage.noted" } == story)
+        #expect(log.map(\.type).filter { $0.hasPrefix("lifecycle.") && $0 != "lifecycle.outage.recorded" } == story)
         let completions = try log.filter { $0.type == "lifecycle.wake.completed" }.map { try JSON(parsing: $0.data) }
         #expect(completions.map { $0["request"] } == ["n-1", "n-2"])
         #expect(completions.allSatisfy { $0["result"] == "newData" })

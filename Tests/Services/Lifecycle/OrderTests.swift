@@ -180,10 +180,10 @@ import Timeline
                 ("/v1/fleets/blue/orders", vector),
             ] {
                 let answer = try await fixture.send("GET", path, nil, ["Last-Event-ID": place])
-                #expect(answer.status == 410 && answer.code == "place_beyond_log", "\(path)")
+                #expect(answer.status == 410 && answer.code == "position_beyond_log", "\(path)")
                 #expect(answer["detail"]?.string?.contains("start again") == true)
             }
-            #expect(try await fixture.send("GET", path + "?wait=0&after=\(beyond)").code == "place_beyond_log")
+            #expect(try await fixture.send("GET", path + "?wait=0&after=\(beyond)").code == "position_beyond_log")
             // The end itself is a valid position. Positions in other partitions do not matter.
             #expect(try await fixture.send("GET", path + "?wait=0", nil, ["Last-Event-ID": start]).status == 200)
             let other = (0..<LifecycleFixture.partitions).filter { $0 != partition }[0]

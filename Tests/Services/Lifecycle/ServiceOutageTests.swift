@@ -36,7 +36,7 @@ import Timeline
         // The device retries after 503.
         while answer.status == 503 { answer = try await fixture.send("POST", path, #"{"result":"newData"}"#) }
         #expect(answer.status == 200 || answer.status == 204, "\(answer.body)")
-        let noted = try await fixture.event(LifecycleEvent.OutageNoted.self)
+        let noted = try await fixture.event(LifecycleEvent.OutageRecorded.self)
         #expect(noted.from < woken.deadline && noted.until > woken.deadline)
         let types = try await fixture.types()
         #expect(types.contains(LifecycleEvent.WakeCompleted.type))

@@ -50,13 +50,13 @@ import Timeline
                 }, to: "d1")
             for kind in TransferKind.allCases {
                 try await fixture.append(
-                    TransferEvent.ProgressTold(place) { event in
+                    TransferEvent.ProgressReported(place) { event in
                         event.kind = kind
                         event.bytes = 3
                         event.totalBytes = 4
                     }, to: "d1")
             }
-            try await fixture.append(TransferEvent.ProgressTold(place) { $0.resumedAt = 6 }, to: "d1")
+            try await fixture.append(TransferEvent.ProgressReported(place) { $0.resumedAt = 6 }, to: "d1")
             try await fixture.append(TransferEvent.TaskCompleted(place), to: "d1")
             try await fixture.append(
                 TransferEvent.ChallengePresented(place) { event in

@@ -54,12 +54,12 @@ import Testing
         try await OpsFixture.run { fixture in
             try await fixture.append(to: "a")
             let answer = try await fixture.get("/v1/events/stream", ["Last-Event-ID": "0:99,1:0,2:0"])
-            #expect(answer.status == 410 && answer.code == "place_beyond_log")
+            #expect(answer.status == 410 && answer.code == "position_beyond_log")
             #expect(answer.json["detail"]?.string?.contains("0:99") == true)
             for order in EventOrder.allCases {
                 let place = PositionCursor(position: [0: 99, 1: 0, 2: 0], order: order).text
                 let page = try await fixture.get("/v1/events?order=\(order.rawValue)&cursor=\(place)")
-                #expect(page.status == 410 && page.code == "place_beyond_log", "\(order)")
+                #expect(page.status == 410 && page.code == "position_beyond_log", "\(order)")
             }
         }
     }

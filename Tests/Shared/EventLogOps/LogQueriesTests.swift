@@ -98,7 +98,7 @@ import Timeline
     @Test func `a position of another log is refused`() async throws {
         let fixture = try await OpsFixture()
         for place in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
-            await #expect(throws: LogQueryError.foreignPlace) {
+            await #expect(throws: LogQueryError.foreignPosition) {
                 try await fixture.queries.page(EventFilter(), .oldest, from: place, limit: 10)
             }
         }

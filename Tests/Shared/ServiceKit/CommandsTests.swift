@@ -150,7 +150,7 @@ struct Amount: Record {
             for answer in [
                 try await service.get("d1", headers: beyond), try await service.add(1, to: "d1", headers: beyond),
             ] {
-                #expect(answer.status == 410 && answer.code == "place_beyond_log")
+                #expect(answer.status == 410 && answer.code == "position_beyond_log")
             }
             #expect(ContinuousClock.now - begun < .seconds(2), "the service does not wait")
             #expect(try await service.get("d1").json["total"]?.int == 1)

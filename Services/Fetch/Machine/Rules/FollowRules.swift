@@ -25,7 +25,7 @@ extension Decision<FetchMachine> {
         guard state.profile != nil else { return }
         switch told {
         case .deviceUpdated(let event): describe(event.registration)
-        case .deviceDeregistered: emit(.deviceForgotten(.init()))
+        case .deviceDeregistered: emit(.deviceRemoved(.init()))
         case .devicePowered(let event): power(event.power)
         case .conditionsChanged(let event): change(event.conditions)
         case .settingsChanged(let event): set(event.app, event.settings)
@@ -45,12 +45,12 @@ extension Decision<FetchMachine> {
     }
 
     private mutating func describe(_ registration: Registration) {
-        let described = FetchEvent.DeviceDescribed(
+        let described = FetchEvent.DeviceUpdated(
             fleet: registration.fleet, profile: registration.profile, timeZone: registration.timeZone)
         let known = state.profile.map {
-            FetchEvent.DeviceDescribed(fleet: state.fleet, profile: $0, timeZone: state.timeZone)
+            FetchEvent.DeviceUpdated(fleet: state.fleet, profile: $0, timeZone: state.timeZone)
         }
-        if described != known { emit(.deviceDescribed(described)) }
+        if described != known { emit(.deviceUpdated(described)) }
     }
 
     /// A reboot clears force quits.
@@ -58,7 +58,7 @@ extension Decision<FetchMachine> {
         let isOn = event != .off
         if state.isPoweredOn != isOn { emit(.conditionsChanged(.init(poweredOn: isOn))) }
         guard isOn else { return }
-        for (app, record) in state.apps where record.forceQuit { emit(.appChanged(.init(app: app, forceQuit: false))) }
+        for (app, record) in state.apps where record.forceQuit { emit(.appUpdated(.init(app: app, forceQuit: false))) }
     }
 
     private mutating func change(_ report: Conditions) {
@@ -91,7 +91,7 @@ extension Decision<FetchMachine> {
             return
         }
         guard let record = state.apps[app], record.backgroundRefresh != backgroundRefresh else { return }
-        emit(.appChanged(.init(app: app, backgroundRefresh: backgroundRefresh)))
+        emit(.appUpdated(.init(app: app, backgroundRefresh: backgroundRefresh)))
     }
 
     private mutating func install(_ event: LifecycleEvent.AppInstalled) {
@@ -100,11 +100,11 @@ extension Decision<FetchMachine> {
         let fetches = event.manifest.backgroundModes.contains(.fetch)
         let processes = event.manifest.backgroundModes.contains(.processing)
         let permitted = event.manifest.permittedTaskIdentifiers
-        let change = FetchEvent.AppChanged(
+        let change = FetchEvent.AppUpdated(
             app: app, declaresFetch: fetches == known?.declaresFetch ? nil : fetches,
             declaresProcessing: processes == (known?.declaresProcessing ?? false) ? nil : processes,
             permittedTaskIdentifiers: permitted == (known?.permittedTaskIdentifiers ?? []) ? nil : permitted)
-        if change != FetchEvent.AppChanged(app: app) { emit(.appChanged(change)) }
+        if change != FetchEvent.AppUpdated(app: app) { emit(.appUpdated(change)) }
     }
 
     /// Ends a refresh and a task in progress and removes the app.
@@ -112,7 +112,7 @@ extension Decision<FetchMachine> {
         guard let app, state.apps[app] != nil else { return }
         record(app, .failed)
         recordTask(app, .failed)
-        emit(.appForgotten(.init(app: app)))
+        emit(.appRemoved(.init(app: app)))
     }
 
     /// Records an opening. An app that returns from an interruption is still in the foreground, so that is no opening.
@@ -127,7 +127,7 @@ extension Decision<FetchMachine> {
 
     private mutating func leave(_ app: String?) {
         guard let app, state.apps[app]?.inForeground == true else { return }
-        emit(.appChanged(.init(app: app, inForeground: false)))
+        emit(.appUpdated(.init(app: app, inForeground: false)))
     }
 
     /// Ends what was started in the process. A due refresh still waits for its answer.
@@ -137,7 +137,7 @@ extension Decision<FetchMachine> {
         let leaves = event.from != .notRunning && known.inForeground
         if forceQuit || leaves {
             emit(
-                .appChanged(
+                .appUpdated(
                     .init(app: app, forceQuit: forceQuit ? true : nil, inForeground: leaves ? false : nil)))
         }
         guard event.from != .notRunning else { return }
@@ -172,7 +172,7 @@ extension Decision<FetchMachine> {
         guard let app = event.app, state.apps[app] != nil else { return }
         guard event.reason == .fetch else {
             if event.result == .newData, event.bytesReceived != 0 {
-                emit(.appChanged(.init(app: app, hasNewData: true)))
+                emit(.appUpdated(.init(app: app, hasNewData: true)))
             }
             return
         }

@@ -20,12 +20,12 @@ extension Decision<LifecycleMachine> {
     /// Emits an event if a limit runs. Otherwise the outage has no effect.
     mutating func extendLimits(by outage: Outage) {
         guard state.nextDeadline != nil else { return }
-        emit(.outageNoted(.init(from: outage.from, until: outage.until)))
+        emit(.outageRecorded(.init(from: outage.from, until: outage.until)))
     }
 }
 
 extension LifecycleMachine {
-    mutating func apply(_ event: LifecycleEvent.OutageNoted) {
+    mutating func apply(_ event: LifecycleEvent.OutageRecorded) {
         let length = event.until - event.from
         awakeUntil = awakeUntil.map { $0 + length }
         for (id, app) in apps {

@@ -56,7 +56,7 @@ extension LifecycleEvent: OrderGiver {
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
             .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
-            .outageNoted:
+            .outageRecorded:
             nil
         }
     }

@@ -3,7 +3,7 @@ import Records
 
 extension TransferEvent: OrderGiver {
     static let orderTypes: Set<String> = [
-        EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressTold.type,
+        EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressReported.type,
         DownloadFinished.type, ChallengePresented.type, SessionEnded.type,
     ]
 
@@ -14,7 +14,7 @@ extension TransferEvent: OrderGiver {
         case .progressMade(let event): event.told
         case .responseReceived(let event): event.told
         case .bodySent(let event): event.told
-        case .progressTold(let event): event.told
+        case .progressReported(let event): event.told
         case .downloadFinished(let event): event.told
         case .challengePresented(let event): event.told
         case .sessionEnded(let event): event.told
@@ -79,7 +79,7 @@ extension TransferEvent.ResponseReceived {
     }
 }
 
-extension TransferEvent.ProgressTold {
+extension TransferEvent.ProgressReported {
     /// The last progress that a suspended app has missed, in the form of the missed callback.
     fileprivate var told: Told? {
         var data = place

@@ -48,13 +48,13 @@ extension Decision<PushMachine> {
         guard !state.isKnown || state.fleet != registration.fleet || state.profile != registration.profile else {
             return
         }
-        emit(.deviceNoted(.init(fleet: registration.fleet, profile: registration.profile)))
+        emit(.deviceUpdated(.init(fleet: registration.fleet, profile: registration.profile)))
     }
 
     private mutating func drop() {
         endConnection(.deregistered)
         for app in state.apps.keys { retire(app, .deregistered) }
-        emit(.deviceDropped(.init()))
+        emit(.deviceRemoved(.init()))
     }
 
     private mutating func take(_ report: Conditions) {
@@ -67,12 +67,12 @@ extension Decision<PushMachine> {
     }
 
     /// Updates the conditions, and sends or disconnects accordingly.
-    private mutating func change(_ body: (inout PushEvent.ConditionsNoted) -> Void) {
+    private mutating func change(_ body: (inout PushEvent.ConditionsChanged) -> Void) {
         let before = state
         var conditions = state.conditions
         body(&conditions)
         guard conditions != before.conditions else { return }
-        emit(.conditionsNoted(conditions))
+        emit(.conditionsChanged(conditions))
         if !state.hasNetwork { endConnection(conditions.poweredOn ? .networkLost : .powerLost) }
         guard state.isOnline else { return }
         if state.isPowerFriendly, !before.isPowerFriendly { flushStore() }
@@ -93,7 +93,7 @@ extension Decision<PushMachine> {
         let hasMode = manifest.backgroundModes.contains { $0 == .remoteNotification || $0 == .newsstandContent }
         let wakes = hasMode && state.profile != .ios6
         guard state.apps[app] != nil else {
-            return emit(.appNoted(.init(app: app, foreground: false, notifications: .on, wakes: wakes)))
+            return emit(.appUpdated(.init(app: app, foreground: false, notifications: .on, wakes: wakes)))
         }
         note(app) { $0.wakes = wakes }
     }
@@ -101,7 +101,7 @@ extension Decision<PushMachine> {
     private mutating func uninstall(_ app: String) {
         guard state.apps[app] != nil else { return }
         retire(app, .uninstalled)
-        emit(.appDropped(.init(app: app)))
+        emit(.appRemoved(.init(app: app)))
     }
 
     /// Delivers held notifications when the user opens an app. Ignores apps without a token.
@@ -122,7 +122,7 @@ extension Decision<PushMachine> {
         body(&after)
         guard after != before else { return }
         emit(
-            .appNoted(
+            .appUpdated(
                 .init(
                     app: app, foreground: after.foreground, notifications: after.notifications, usedAt: after.usedAt,
                     wakes: after.wakes)))

@@ -29,7 +29,7 @@ extension Decision<TransferMachine> {
     private mutating func tellProgress(_ id: String, _ session: BackgroundSession) {
         for task in session.tasks where task.undeliveredBytes > 0 || task.undeliveredResume != nil {
             emit(
-                .progressTold(
+                .progressReported(
                     .init(TaskKey(app: session.app, session: id, task: task.task)) { event in
                         event.kind = task.kind
                         event.bytes = task.undeliveredBytes

@@ -16,15 +16,15 @@ extension Decision<TransferMachine> {
         switch told {
         case .deviceRegistered: break
         case .deviceUpdated(let event): note(event.registration)
-        case .deviceDeregistered: emit(.deviceForgotten(.init()))
+        case .deviceDeregistered: emit(.deviceRemoved(.init()))
         case .devicePowered(let event): note(event.power)
         case .conditionsChanged(let event): note(event.conditions)
         case .appInstalled(let event):
             guard let app = event.app, state.apps[app] == nil else { return }
-            emit(.appNoted(.init(app: app, state: .notRunning)))
+            emit(.appUpdated(.init(app: app, state: .notRunning)))
         case .appUninstalled(let event):
             guard let app = event.app, state.apps[app] != nil else { return }
-            emit(.appForgotten(.init(app: app)))
+            emit(.appRemoved(.init(app: app)))
         case .appLaunched(let event): note(event.app, event.state, forceQuit: false)
         case .appActivated(let event): note(event.app, event.state, forceQuit: false)
         case .appResigned(let event): note(event.app, event.state)
@@ -47,28 +47,28 @@ extension Decision<TransferMachine> {
 
     private mutating func note(_ registration: Registration) {
         guard !state.isRegistered || registration.fleet != state.fleet else { return }
-        var noted = TransferEvent.DeviceNoted()
+        var noted = TransferEvent.DeviceUpdated()
         noted.fleet = registration.fleet
-        emit(.deviceNoted(noted))
+        emit(.deviceUpdated(noted))
     }
 
     private mutating func note(_ power: PowerEvent) {
         let isOn = power != .off
         if isOn != state.isPoweredOn {
-            var noted = TransferEvent.DeviceNoted()
+            var noted = TransferEvent.DeviceUpdated()
             noted.poweredOn = isOn
-            emit(.deviceNoted(noted))
+            emit(.deviceUpdated(noted))
         }
         guard isOn else { return }
-        for (app, view) in state.apps where view.forceQuit { emit(.appNoted(.init(app: app, state: view.state))) }
+        for (app, view) in state.apps where view.forceQuit { emit(.appUpdated(.init(app: app, state: view.state))) }
     }
 
     private mutating func note(_ report: Conditions) {
-        var noted = TransferEvent.DeviceNoted()
+        var noted = TransferEvent.DeviceUpdated()
         noted.battery = report.battery.flatMap { $0 == state.battery ? nil : $0 }
         noted.lowPowerMode = report.lowPowerMode.flatMap { $0 == state.isLowPowerMode ? nil : $0 }
         noted.network = report.network.flatMap { $0 == state.network ? nil : $0 }
-        if noted != .init() { emit(.deviceNoted(noted)) }
+        if noted != .init() { emit(.deviceUpdated(noted)) }
     }
 
     private mutating func note(_ app: String?, _ appState: AppState, forceQuit: Bool? = nil) {
@@ -76,7 +76,7 @@ extension Decision<TransferMachine> {
         let presence = AppPresence(appState)
         let forceQuit = forceQuit ?? known.forceQuit
         guard known.state != presence || known.forceQuit != forceQuit else { return }
-        emit(.appNoted(.init(app: app, forceQuit: forceQuit, state: presence)))
+        emit(.appUpdated(.init(app: app, forceQuit: forceQuit, state: presence)))
     }
 
     /// Transfers outlive the process of their app. A force quit cancels all of them (Apple, "Downloading files in the

@@ -101,8 +101,8 @@ final class TransferWorkers: Service {
     }
 
     private static let followed: Set<String> = [
-        TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppForgotten.type,
-        TransferEvent.DeviceForgotten.type, TransferEvent.DeviceNoted.type,
+        TransferEvent.AttemptScheduled.type, TransferEvent.AttemptEnded.type, TransferEvent.AppRemoved.type,
+        TransferEvent.DeviceRemoved.type, TransferEvent.DeviceUpdated.type,
     ]
 
     private func follow() async {
@@ -130,11 +130,11 @@ final class TransferWorkers: Service {
                 AttemptOffer(slot: AttemptSlot(key: event.key, taskKey: scheduled.taskKey), epoch: scheduled.epoch))
         case .attemptEnded(let ended):
             stop { $0 == AttemptSlot(key: event.key, taskKey: ended.taskKey) && $1 <= ended.epoch }
-        case .appForgotten(let forgotten):
+        case .appRemoved(let forgotten):
             stop { slot, _ in slot.key == event.key && slot.taskKey.app == forgotten.app }
-        case .deviceNoted(let noted):
+        case .deviceUpdated(let noted):
             if let network = noted.network { shapers.change(event.key, to: network.shape) }
-        case .deviceForgotten: stop { slot, _ in slot.key == event.key }
+        case .deviceRemoved: stop { slot, _ in slot.key == event.key }
         default: break
         }
     }

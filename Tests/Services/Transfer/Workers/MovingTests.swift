@@ -200,7 +200,7 @@ import Testing
                 #"{"network":{"kind":"cellular","shape":"edge"}}"#)
             try await eventually(within: 60, describe: "the network is known") {
                 try await suite.cluster.sql(
-                    "SELECT 1 FROM bus.events WHERE type = 'transfer.device.noted' AND data::text LIKE '%edge%'",
+                    "SELECT 1 FROM bus.events WHERE type = 'transfer.device.updated' AND data::text LIKE '%edge%'",
                     database: suite.database
                 ).hasPrefix("1")
             }
