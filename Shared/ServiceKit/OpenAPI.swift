@@ -52,7 +52,7 @@ extension RouteTable {
             "trace": [
                 "type": "string", "description": "Only with 500: the `trace` of the log lines about the request",
             ],
-            "faults": [
+            "errors": [
                 "type": "array",
                 "items": [
                     "type": "object", "properties": ["pointer": ["type": "string"], "detail": ["type": "string"]],

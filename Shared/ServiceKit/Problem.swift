@@ -66,7 +66,7 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
         if let trace { members.append(JSON.Member("trace", .string(trace))) }
         if !faults.isEmpty {
             let items = faults.map { JSON.object(["pointer": .string($0.pointer), "detail": .string($0.detail)]) }
-            members.append(JSON.Member("faults", .array(items)))
+            members.append(JSON.Member("errors", .array(items)))
         }
         return .object(members)
     }

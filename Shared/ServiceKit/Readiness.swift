@@ -25,7 +25,7 @@ public final class Readiness: Service {
             if !faults.isEmpty {
                 members.append(
                     JSON.Member(
-                        "faults",
+                        "errors",
                         .array(faults.map { ["pointer": .string($0.pointer), "detail": .string($0.detail)] })))
             }
             return .object(members)

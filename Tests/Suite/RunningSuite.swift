@@ -142,7 +142,7 @@ final class RunningSuite: Sendable {
                 [self] in
                 let answer = try? await send(.GET, service, "/readyz")
                 last.text.withLock { $0 = answer.map { "\($0.status) \(String(buffer: $0.body))" } ?? "no answer" }
-                return answer?.status == 200 && (answer?.json["faults"] == nil) == isWell
+                return answer?.status == 200 && (answer?.json["errors"] == nil) == isWell
             }
         } catch let error as TimedOut {
             throw Unexpected("\(error); the last was \(last.text.withLock { $0 })\n\(words(of: service))")

@@ -59,7 +59,7 @@ class Lifecycle:
                     raise Problem("the key is not valid: check --key, or the operatorKey of --endpoints")
                 if error.code not in (429, 503) or patience is None:
                     detail = problem.get("detail") or problem.get("title") or error.reason
-                    faults = "".join("; %s %s" % (f["pointer"], f["detail"]) for f in problem.get("faults", []))
+                    faults = "".join("; %s %s" % (f["pointer"], f["detail"]) for f in problem.get("errors", []))
                     raise Problem("%s %s: %s (%s)%s" % (method, path, detail, problem.get("code"), faults))
                 time.sleep(float(error.headers.get("Retry-After", patience)))
             except (urllib.error.URLError, http.client.HTTPException, OSError) as error:

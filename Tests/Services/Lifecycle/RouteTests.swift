@@ -140,7 +140,7 @@ import Testing
                 guard let wrong = call.wrong else { continue }
                 let answer = try await fixture.send(call.method, "/v1/devices/d1" + call.path, wrong)
                 #expect(answer.status == 422, "\(call.method) \(call.path): \(answer.body)")
-                #expect(answer["faults"]?[0]?["pointer"]?.string == call.pointer, "\(call.method) \(call.path)")
+                #expect(answer["errors"]?[0]?["pointer"]?.string == call.pointer, "\(call.method) \(call.path)")
             }
             for path in ["/apps/a%20b", "/orders?after=x", "/orders?wait=99"] {
                 #expect(try await fixture.send("GET", "/v1/devices/d1" + path).status == 400, "\(path)")

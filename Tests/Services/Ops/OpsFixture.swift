@@ -26,7 +26,7 @@ struct Answer {
     var json: JSON { (try? JSON(parsing: Array(body.utf8))) ?? .null }
     var code: String? { json["code"]?.string }
     /// The pointers of the faults.
-    var faults: [String] { json["faults"]?.items?.compactMap { $0["pointer"]?.string } ?? [] }
+    var faults: [String] { json["errors"]?.items?.compactMap { $0["pointer"]?.string } ?? [] }
     var items: [JSON] { json["items"]?.items ?? [] }
 }
 

@@ -17,7 +17,7 @@ import Testing
             ] {
                 let answer = try await fixture.get(path + "?type=lifecycle.app.woken,\(wrong)")
                 #expect(answer.status == 400 && answer.code == "invalid_query" && answer.faults == ["/type"])
-                let detail = answer.json["faults"]?.items?.first?["detail"]?.string ?? ""
+                let detail = answer.json["errors"]?.items?.first?["detail"]?.string ?? ""
                 #expect(detail.hasPrefix("\(wrong) is not an event type") && detail.contains(right), "\(detail)")
             }
         }
@@ -40,7 +40,7 @@ import Testing
         try await OpsFixture.run { fixture in
             let answer = try await fixture.get(path + "?service=lifecicle")
             #expect(answer.status == 400 && answer.faults == ["/service"])
-            let detail = answer.json["faults"]?.items?.first?["detail"]?.string ?? ""
+            let detail = answer.json["errors"]?.items?.first?["detail"]?.string ?? ""
             for name in ["lifecycle", "fetch", "push", "transfer"] { #expect(detail.contains(name)) }
         }
     }

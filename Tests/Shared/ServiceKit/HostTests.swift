@@ -87,7 +87,7 @@ import Testing
             let answer = try await service.send("GET", "/readyz", key: nil)
             #expect(answer.status == 503)
             #expect(answer.code == "not_ready")
-            #expect(answer.json["faults"] == [["detail": "reconnecting", "pointer": "/listener"]])
+            #expect(answer.json["errors"] == [["detail": "reconnecting", "pointer": "/listener"]])
         }
         try await TestService.run(checks: [checks[0]]) { service async throws in
             #expect(try await service.send("GET", "/readyz").json["checks"] == ["database": "ok"])

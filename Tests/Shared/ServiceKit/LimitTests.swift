@@ -157,11 +157,11 @@ import Timeline
             let long = "[" + String(repeating: "0,", count: 1024) + "0]"
             let tooLong = try await send(#"{"a/b":[\#(long)]}"#)
             #expect(tooLong.status == 422 && tooLong.code == "invalid_document")
-            #expect(tooLong.json["faults"]?[0]?["pointer"] == "/name/a~1b/0")
-            #expect(tooLong.json["faults"]?[0]?["detail"] == "has more than 1024 items")
+            #expect(tooLong.json["errors"]?[0]?["pointer"] == "/name/a~1b/0")
+            #expect(tooLong.json["errors"]?[0]?["detail"] == "has more than 1024 items")
             // An array at the limit is refused only for its type.
             let justRight = try await send("[" + String(repeating: "0,", count: 1023) + "0]")
-            #expect(justRight.json["faults"]?[0]?["detail"] != "has more than 1024 items")
+            #expect(justRight.json["errors"]?[0]?["detail"] != "has more than 1024 items")
         }
     }
 

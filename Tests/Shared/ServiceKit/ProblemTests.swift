@@ -12,7 +12,7 @@ import Testing
             #expect(answer.headers["content-type"] == "application/problem+json")
             #expect(answer.json["type"] == "urn:dormouse:problem:invalid_document")
             #expect(answer.json["status"] == 422)
-            let pointers = answer.json["faults"]?.items?.compactMap { $0["pointer"]?.string }
+            let pointers = answer.json["errors"]?.items?.compactMap { $0["pointer"]?.string }
             #expect(pointers == ["/name", "/minutes", "/pillow"])
         }
     }

@@ -15,7 +15,7 @@ import Timeline
             let typo = try await service.send("GET", "/v1/list?limt=3&limit=3")
             #expect(typo.status == 400 && typo.code == "invalid_query")
             #expect(typo.json["detail"] == "limt is not a parameter of this route; the parameters are limit, cursor")
-            #expect(typo.json["faults"]?[0]?["pointer"] == "/limt")
+            #expect(typo.json["errors"]?[0]?["pointer"] == "/limt")
             let twice = try await service.send("GET", "/v1/list?limit=3&limit=4&x=1")
             #expect(twice.json["detail"] == "limit is given twice; and 1 more fault")
             #expect(try await service.send("GET", "/healthz?x=1", key: nil).code == "invalid_query")

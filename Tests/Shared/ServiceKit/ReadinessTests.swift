@@ -21,7 +21,7 @@ import Testing
             }
             let answer = try await service.send("GET", "/readyz", key: nil)
             #expect(answer.status == 200 && answer.json["status"] == "ready", "\(answer.body)")
-            #expect(answer.json["faults"]?[0]?["detail"]?.string?.contains("58P01") == true, "\(answer.body)")
+            #expect(answer.json["errors"]?[0]?["detail"]?.string?.contains("58P01") == true, "\(answer.body)")
             #expect(!answer.body.contains("plpgsql.so"), "only the log has the server's message")
             let metrics = try await service.send("GET", "/metrics", key: nil).body
             #expect(metrics.contains(#"dormouse_check_failing{check="database"} 1"#))
@@ -84,7 +84,7 @@ import Testing
                 try await service.enrolReplica(version: 2)
                 return try await service.send("GET", "/readyz").status == 503
             }
-            let faults = try await service.send("GET", "/readyz").json["faults"]
+            let faults = try await service.send("GET", "/readyz").json["errors"]
             #expect(faults?[0]?["pointer"] == "/states", "\(faults ?? .null)")
             try await eventually(within: 20, describe: "the service is ready without the newer replica") {
                 try await service.send("GET", "/readyz").status == 200
@@ -114,12 +114,12 @@ import Testing
                 return try await service.send("GET", "/readyz").status == 503
             }
             let answer = try await service.send("GET", "/readyz").json
-            #expect(answer["faults"]?[0]?["pointer"] == "/partitions", "\(answer)")
-            #expect(answer["faults"]?[0]?["detail"]?.string?.contains("partition 0") == true, "\(answer)")
+            #expect(answer["errors"]?[0]?["pointer"] == "/partitions", "\(answer)")
+            #expect(answer["errors"]?[0]?["detail"]?.string?.contains("partition 0") == true, "\(answer)")
             try await service.sql("DROP TRIGGER refuse ON counter.states")
             try await eventually(within: 30, describe: "the partition continues") {
                 let answer = try await service.send("GET", "/readyz")
-                return answer.status == 200 && answer.json["faults"] == nil
+                return answer.status == 200 && answer.json["errors"] == nil
             }
         }
         await service.pool.close()
@@ -145,7 +145,7 @@ import Testing
                 try await eventually(within: 30, describe: "the service is not ready") {
                     try await service.send("GET", "/readyz").status == 503
                 }
-                let faults = try await service.send("GET", "/readyz").json["faults"]
+                let faults = try await service.send("GET", "/readyz").json["errors"]
                 #expect(faults?[0]?["pointer"] == "/schema", "\(faults ?? .null)")
                 #expect(faults?[0]?["detail"]?.string?.contains("schema \(schema)") == true)
                 await #expect(throws: PostgresError.self) { try await service.replica().serveAtMost(30) }

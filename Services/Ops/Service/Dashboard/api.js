@@ -22,7 +22,7 @@ export class Failure extends Error {
     this.status = status
     this.code = problem?.code
     this.retryAfter = retryAfter
-    this.faults = problem?.faults ?? []
+    this.faults = problem?.errors ?? []
   }
   /** Whether the request needs another key; a retry does not help. */
   get isOfTheKey() { return this.status === 401 || this.status === 403 }

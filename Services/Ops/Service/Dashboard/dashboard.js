@@ -116,7 +116,7 @@ function wentWell() {
 
 /** Shows the faults that `ops` reports about itself and its database. It works without a key and without the database. */
 async function refreshHealth(signal) {
-  const faults = await get('readyz', signal).then(health => health.faults ?? [], error => {
+  const faults = await get('readyz', signal).then(health => health.errors ?? [], error => {
     if (error.status !== 503) throw error
     return error.faults
   })
