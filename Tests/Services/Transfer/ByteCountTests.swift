@@ -33,9 +33,9 @@ import Testing
 
         let want = [
             #"direction="received",stream="content"} 1300"#, #"direction="received",stream="files"} 300"#,
-            #"direction="received",stream="workers"} \#(1000 + answer)"#, #"direction="received",stream="uploads"} 50"#,
+            #"direction="received",stream="uploads"} 50"#, #"direction="received",stream="workers"} \#(1000 + answer)"#,
             #"direction="sent",stream="content"} 1100"#, #"direction="sent",stream="files"} 300"#,
-            #"direction="sent",stream="workers"} 300"#, #"direction="sent",stream="uploads"} 50"#,
+            #"direction="sent",stream="uploads"} 50"#, #"direction="sent",stream="workers"} 300"#,
         ]
         // Sent bytes count after the client has received them, so the count may lag.
         try await eventually(describe: "the metrics are \(want)") {

@@ -152,7 +152,7 @@ extension TransferSuite {
     }
 
     /// Stops the time of the suite. Only ``stepClock(by:)`` moves it.
-    func freezeClock() async throws { try await setClock("moment") }
+    func freezeClock() async throws { try await setClock("instant") }
 
     /// Sets the time of the suite to some seconds after ``freezeClock()``.
     func stepClock(by seconds: Int) async throws { try await setClock("virtual_epoch + \(seconds * 1000)") }

@@ -17,7 +17,7 @@ import Timeline
             #expect(typo.json["detail"] == "limt is not a parameter of this route; the parameters are limit, cursor")
             #expect(typo.json["errors"]?[0]?["pointer"] == "/limt")
             let twice = try await service.send("GET", "/v1/list?limit=3&limit=4&x=1")
-            #expect(twice.json["detail"] == "limit is given twice; and 1 more fault")
+            #expect(twice.json["detail"] == "limit is given twice; and 1 more error")
             #expect(try await service.send("GET", "/healthz?x=1", key: nil).code == "invalid_query")
             #expect(try await service.send("GET", "/page?x=1", key: nil).status == 200)
             // A caller without a credential does not learn the parameters.
@@ -62,7 +62,7 @@ import Timeline
             let one = try await service.send("POST", "/v1/naps", #"{"name":"a","minutes":61}"#)
             #expect(one.json["detail"]?.string?.hasPrefix("/minutes must be") == true, "\(one.body)")
             let more = try await service.send("POST", "/v1/naps", #"{"name":"a b","minutes":61,"pillow":1}"#)
-            #expect(more.json["detail"]?.string?.hasSuffix("; and 2 more faults") == true, "\(more.body)")
+            #expect(more.json["detail"]?.string?.hasSuffix("; and 2 more errors") == true, "\(more.body)")
         }
     }
 }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A worker renews its lease while its process lives, whatever the process does.
-@Suite("Leases of transfer workers", .serialized) struct MoverLeases {
+@Suite("Leases of transfer workers", .serialized) struct WorkerLeases {
     @Test func `a lease is renewed during a long scan`() async throws {
         let (suite, transfer) = try await TransferSuite.start()
         defer { transfer.signal(SIGTERM) }
