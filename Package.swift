@@ -12,7 +12,6 @@ let strict: [SwiftSetting] = [
 
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
-let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
@@ -39,7 +38,10 @@ let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 /// The shared modules that do not use the database.
 let pure: [Target.Dependency] = ["Records", "Timeline", "Contracts", "Machines", collections]
 let durable: [Target.Dependency] =
-    pure + ["Postgres", "EventLog", "Runtime", "ServiceKit", hummingbird, httpTypes, logging, lifecycle]
+    pure + [
+        "Postgres", "EventLog", "Runtime", "Telemetry", "Identity", "HTTPKit", "ServiceKit", hummingbird, httpTypes,
+        logging, lifecycle,
+    ]
 
 /// Generates the code of records.
 func generatesRecords() -> [Target.PluginUsage] { [.plugin(name: "GenerateRecords")] }
@@ -72,8 +74,8 @@ func service(
             resources: resources, swiftSettings: strict, plugins: generatesRecords()),
         .executableTarget(
             name: name.lowercased(),
-            dependencies: [.target(name: "\(name)Service"), "ServiceKit", arguments],
-            path: "Services/\(name)/Main", swiftSettings: strict),
+            dependencies: [.target(name: "\(name)Service"), "ServiceKit"], path: "Services/\(name)/Main",
+            swiftSettings: strict),
     ]
 }
 
@@ -102,27 +104,38 @@ var targets: [Target] = [
     shared("Records", [collections]),
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", collections, crypto], plugins: generatesRecords()),
-    shared("Machines", ["Records", "Timeline", "Contracts", collections, crypto]),
+    shared("Machines", ["Records", "Timeline", "Contracts", collections]),
     shared("Postgres", ["CLibpq", logging, collections, crypto]),
     shared(
-        "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging, collections, crypto],
+        "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging],
         resources: [.embedInCode("Migrations")]),
     shared(
         "Runtime",
         ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
         resources: [.embedInCode("Migrations")]),
+    shared("Telemetry", ["Records", "Timeline", logging]),
+    shared(
+        "Identity",
+        ["Records", "Timeline", "Postgres", "EventLog", "Telemetry", logging, lifecycle, jwt, crypto]),
+    shared(
+        "HTTPKit",
+        [
+            "Records", "Timeline", "Contracts", "Postgres", "EventLog", "Runtime", "Telemetry", "Identity", hummingbird,
+            hummingbirdCore, httpTypes, logging, lifecycle, crypto, collections, asyncAlgorithms, nioCore, nioHTTP1,
+            nioSSL,
+        ]),
     shared(
         "ServiceKit",
-        pure + [
-            "CMalloc", "Postgres", "EventLog", "Runtime", hummingbird, hummingbirdCore, hummingbirdTLS, httpTypes,
-            logging, lifecycle, configuration, arguments, jwt, crypto, nioCore, nioPosix, nioHTTP1, nioSSL,
-            asyncAlgorithms,
+        [
+            "CMalloc", "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", "Telemetry",
+            "Identity", "HTTPKit", hummingbird, hummingbirdCore, httpTypes, logging, lifecycle, unixSignals,
+            configuration, arguments, nioCore, nioPosix, nioSSL,
         ], plugins: generatesRecords()),
     .target(
         name: "TestSupport",
         dependencies: [
-            "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", httpClient, nioCore,
-            nioPosix, logging,
+            "Records", "Timeline", "Contracts", "Machines", "Postgres", httpClient, nioCore, nioPosix, logging,
+            collections,
         ],
         path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict, plugins: generatesRecords()),
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
@@ -143,11 +156,14 @@ var targets: [Target] = [
         path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(
         name: "counterd",
-        dependencies: pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle],
+        dependencies: [
+            "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle,
+            unixSignals,
+        ],
         path: "Tests/Support/Counterd", swiftSettings: strict),
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
-    tests("RecordsTests", "Shared/Records", ["Records", "TestSupport"]),
+    tests("RecordsTests", "Shared/Records", ["Records", "TestSupport", collections]),
     tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
     tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
     tests(
@@ -213,7 +229,7 @@ targets += [
         name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
         path: "Services/Fleet/Main", swiftSettings: strict),
     tests(
-        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", collections, crypto]),
+        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
 ]
 targets += service(
     "Push",
@@ -237,7 +253,7 @@ targets += [
         "DoorsTests", "Doors",
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
-            "PushService", "TransferService", "OpsService", "RandomScenarios", "TestSupport", httpClient, nioCore,
+            "PushService", "TransferService", "OpsService", "RandomScenarios", "TestSupport", httpClient,
             nioHTTP1,
         ]),
     // The stored form and the JSON of every record.
@@ -262,8 +278,7 @@ targets += [
         durable + [
             "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
             "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack", "TestSupport", httpClient, crypto,
-            jwt, nioCore,
-            nioHTTP1, nioSSL,
+            jwt, nioCore, nioPosix, nioHTTP1, nioSSL,
         ],
         resources: [.copy("Python")]),
 ]

@@ -1,17 +1,15 @@
 public import Contracts
 import EventLog
 import Foundation
+public import HTTPKit
 public import HTTPTypes
 public import Hummingbird
+import Identity
 public import Machines
+import Postgres
 import Records
 public import Runtime
-
-/// A refusal that has a problem document.
-public protocol ProblemConvertible: Error {
-    /// The problem document of the refusal.
-    var problem: Problem { get }
-}
+import Telemetry
 
 /// State that belongs to a fleet. The fleet's token may access it.
 public protocol FleetMember {
@@ -159,68 +157,5 @@ extension Caller {
         guard case .fleet(let own) = self else { return true }
         let fleet = (aggregate.state as? any FleetMember)?.fleet
         return fleet == own || fleet == nil && registers
-    }
-}
-
-extension HTTPField.Name {
-    /// The log position of a call. Another service waits until it has read up to it: read your writes.
-    public static let position = HTTPField.Name("Dormouse-Position")!
-}
-
-extension Response {
-    /// The offset in this answer's `Dormouse-Position`; the log has all events of the command up to it.
-    public var position: Int? {
-        headers[.position].flatMap { EncodedPosition($0) }?.offsets.values.first.map { Int($0) }
-    }
-}
-
-extension Problem {
-    /// The service has not read up to the request's `Dormouse-Position`, or up to the latest event about the device.
-    public static let behind = Problem(
-        .serviceUnavailable, "behind", "Service has not read the log far enough yet", retryAfter: 1)
-
-    public static let stopping = Problem(
-        .serviceUnavailable, "stopping", "Service is stopping",
-        detail: "Send the request again, with the same Idempotency-Key if it has one.", retryAfter: 1)
-    public static let idempotencyConflict = Problem(
-        .unprocessableContent, "idempotency_conflict", "Idempotency-Key was used for another request")
-
-    /// The problems of ``Commands/read(_:_:_:)``, without the refusals of the machine.
-    static let ofReads =
-        [.invalidHeader, .behind, .positionBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
-    /// The problems of ``Commands/submit(_:to:_:_:status:fingerprint:registers:problem:answer:)``.
-    static let ofCommands =
-        ofReads + [.preconditionFailed, .idempotencyConflict]
-        + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)
-    /// The problems of any route that needs the database.
-    static let ofDatabase = of(.databaseUnavailable)
-
-    private static func of(_ errors: RuntimeError...) -> [Problem] { errors.map { Problem($0) } }
-
-    /// Converts an error of the runtime.
-    public init(_ error: RuntimeError) {
-        switch error {
-        case .overloaded: self.init(.serviceUnavailable, "overloaded", "Command queue is full", retryAfter: 1)
-        case .behind:
-            self = .behind.with(detail: "It has not read the latest events about this device. Send the request again.")
-        case .stopping: self = .stopping
-        case .databaseUnavailable:
-            self.init(.serviceUnavailable, "database_unavailable", "Database is not available", retryAfter: 1)
-        case .outcomeUnknown:
-            self.init(
-                .serviceUnavailable, "outcome_unknown", "Result of the command is unknown",
-                detail: "The database connection was lost during the commit. Repeat the request with the same "
-                    + "Idempotency-Key.", retryAfter: 1)
-        case .parked:
-            self.init(
-                .conflict, "parked", "Device is parked",
-                detail: "An operator must replay or discard its dead letters first.")
-        case .failed: self = .internalError
-        case .idempotencyConflict: self = .idempotencyConflict
-        case .stateTooLarge:
-            self.init(.conflict, "state_too_large", "State of the device is too large", detail: error.description)
-        case .newerState: self = .newerProgramNeeded.with(detail: error.description)
-        case .malformedState: self = .internalError
-        }
     }
 }

@@ -3,6 +3,7 @@ import Logging
 import Postgres
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// Probes the database in the background with statements like the service's own.
 ///

@@ -1,11 +1,14 @@
 public import EventLog
 import Foundation
+public import HTTPKit
 import Hummingbird
+public import Identity
 public import Logging
 public import Machines
 public import Postgres
 public import Runtime
 public import ServiceLifecycle
+public import Telemetry
 import Timeline
 
 /// The parts of a service with a machine.

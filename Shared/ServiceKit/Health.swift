@@ -1,6 +1,8 @@
+public import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Records
+public import Telemetry
 
 /// A named condition that must hold for the service to do its work.
 public struct HealthCheck: Sendable {

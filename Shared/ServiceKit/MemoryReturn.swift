@@ -1,5 +1,6 @@
 import CMalloc
 import Foundation
+import HTTPKit
 import Logging
 import NIOCore
 import NIOPosix
@@ -39,28 +40,6 @@ struct MemoryReturn: Service {
         var count = 0
         while readdir(folder) != nil { count += 1 }
         return count
-    }
-}
-
-/// Counts the connections of a port, including crowds that come and go between two checks.
-final class ConnectionCount: Sendable {
-    private let state = Mutex((now: 0, most: 0))
-
-    /// Counts a connection until it closes.
-    func add(_ channel: any Channel) {
-        state.withLock { state in
-            state.now += 1
-            state.most = max(state.most, state.now)
-        }
-        channel.closeFuture.whenComplete { _ in self.state.withLock { $0.now -= 1 } }
-    }
-
-    /// Returns the peak of connections since the last call, minus the current number.
-    func takeExcess() -> Int {
-        state.withLock { state in
-            defer { state.most = state.now }
-            return state.most - state.now
-        }
     }
 }
 

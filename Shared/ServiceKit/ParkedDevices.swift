@@ -1,11 +1,14 @@
 import Contracts
 import EventLog
+public import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Machines
 import Records
 import Runtime
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// A dead letter in the API for operators.

@@ -2,6 +2,7 @@ public import Logging
 import Records
 public import ServiceLifecycle
 import Synchronization
+public import Telemetry
 
 /// Runs the health checks every second in the background, and keeps the verdict for `/readyz`.
 public final class Readiness: Service {

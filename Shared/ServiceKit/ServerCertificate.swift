@@ -3,6 +3,7 @@ public import Logging
 public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// The server's certificate chain and key from PEM files. It reloads changed files for new connections.
 public final class ServerCertificate: Service {

@@ -1,9 +1,12 @@
 public import EventLog
 import Foundation
+import HTTPKit
 import Hummingbird
+import Identity
 import Logging
 import Postgres
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// The common parts of both kinds of service.

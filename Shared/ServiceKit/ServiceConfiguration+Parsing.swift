@@ -1,3 +1,5 @@
+import HTTPKit
+
 extension ServiceConfiguration {
     /// Reads `--name value`, `--name=value` and switches; returns `HELP` for `--help` and `-h`.
     static func flags(_ arguments: [String], _ settings: [Setting]) throws(ConfigurationError) -> [String: String] {

@@ -1,5 +1,8 @@
 import Foundation
+public import HTTPKit
+public import Identity
 public import Logging
+public import Telemetry
 
 /// The settings of a service process. Flags override the environment, then `.env`, then the defaults.
 public struct ServiceConfiguration: Sendable {
@@ -143,6 +146,6 @@ public struct ServiceConfiguration: Sendable {
     /// Reads the operators' keys of `OPERATOR_KEY_FILE`. Without it there are none.
     public func operatorKeys() throws(ConfigurationError) -> OperatorKeys {
         guard let text = try secret("OPERATOR_KEY_FILE") else { return OperatorKeys() }
-        return try OperatorKeys(file: text)
+        do { return try OperatorKeys(file: text) } catch { throw ConfigurationError("OPERATOR_KEY_FILE, \(error)") }
     }
 }

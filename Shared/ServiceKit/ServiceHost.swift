@@ -1,9 +1,11 @@
 import Foundation
+public import HTTPKit
 public import Hummingbird
 import HummingbirdCore
 public import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 public import ServiceLifecycle
 public import UnixSignals
 
@@ -69,19 +71,11 @@ public struct ServiceHost: Sendable {
     }
 
     private func builder(counting connections: ConnectionCount) -> HTTPServerBuilder {
-        let (request, idle) = (Int64(configuration.requestTimeout), Int64(configuration.idleTimeout))
-        let http = HTTP1Channel.Configuration(
-            idleTimeout: .seconds(idle),
-            httpDecoderConfiguration: .init(
-                maxHeaderFieldSize: RequestGuard.longestField, maxHeaderListSize: 32 * 1024, maxHeaderFieldCount: 100))
-        let addresses = AddressLimit(configuration.connectionsPerAddress)
-        let bodyRate = configuration.bodyRate
-        return HTTPServerBuilder { [certificate, http2] responder in
-            LimitedServerChannel(
-                base: HTTP1Channel(responder: responder, configuration: http), addresses: addresses,
-                connections: connections, certificate: certificate, requestTimeout: .seconds(request),
-                bodyRate: bodyRate, idleTimeout: .seconds(idle), http2: http2)
-        }
+        .limited(
+            connections: connections, perAddress: configuration.connectionsPerAddress,
+            requestTimeout: .seconds(Int64(configuration.requestTimeout)),
+            idleTimeout: .seconds(Int64(configuration.idleTimeout)), bodyRate: configuration.bodyRate,
+            tls: certificate.map { certificate in { @Sendable in certificate.context } }, http2: http2)
     }
 
     /// Runs until SIGTERM or SIGINT, and prints one line on standard output when the service is ready.
@@ -126,8 +120,6 @@ public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
     case portInUse(Int, _ flag: String = "--port")
     /// The process has no right to the port.
     case portForbidden(Int, _ flag: String = "--port")
-    /// The role may not read the signing keys of the issuer.
-    case noSigningKey(String)
 
     public var description: String {
         switch self {
@@ -135,8 +127,6 @@ public enum StartupError: Error, Sendable, Equatable, CustomStringConvertible {
             "port \(port) is in use: stop the process that listens on it, or choose another with \(flag)"
         case .portForbidden(let port, let flag):
             "port \(port) needs more rights than this process has: choose one above 1023 with \(flag)"
-        case .noSigningKey(let issuer):
-            "the role of DATABASE_URL can't read the signing keys: connect as dormouse_\(issuer)"
         }
     }
 }

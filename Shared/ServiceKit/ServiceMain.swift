@@ -1,6 +1,7 @@
 import CMalloc
 import Foundation
 public import Logging
+import Telemetry
 
 /// The common part of every service's `main`.
 public enum ServiceMain {

@@ -1,6 +1,7 @@
 import Contracts
 import EventLog
 import FetchMachine
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Machines

@@ -1,5 +1,6 @@
 import Contracts
 public import FetchMachine
+public import HTTPKit
 import HTTPTypes
 public import ServiceKit
 

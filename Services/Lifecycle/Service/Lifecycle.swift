@@ -1,8 +1,9 @@
 import Contracts
 import EventLog
+import Identity
 public import LifecycleMachine
-import Machines
 public import Logging
+import Machines
 public import ServiceKit
 
 /// The entry points of the service `lifecycle`.

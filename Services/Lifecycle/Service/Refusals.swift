@@ -1,7 +1,7 @@
 import Contracts
+public import HTTPKit
 import HTTPTypes
 public import LifecycleMachine
-public import ServiceKit
 
 /// Status and title of each refusal of the machine.
 extension LifecycleRefusal: ProblemConvertible {

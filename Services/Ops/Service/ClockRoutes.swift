@@ -1,7 +1,8 @@
 import EventLog
+import HTTPKit
 import Hummingbird
+import Identity
 import Records
-import ServiceKit
 import ServiceLifecycle
 import Timeline
 

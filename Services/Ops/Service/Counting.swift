@@ -2,8 +2,8 @@ import EventLog
 import Foundation
 import Logging
 import Postgres
-import ServiceKit
 import ServiceLifecycle
+import Telemetry
 
 /// Adds new events to the counts soon after they are appended.
 ///

@@ -1,6 +1,6 @@
 import EventLog
 import Foundation
-import ServiceKit
+import HTTPKit
 
 /// The opaque cursor of a position in the feed: the first letter of the order, then the position of each partition.
 struct PositionCursor {

@@ -1,8 +1,8 @@
 import Crypto
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import ServiceKit
 
 /// The page at `/` and its files. The executable contains all of them.
 ///

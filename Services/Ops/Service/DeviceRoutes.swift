@@ -1,7 +1,8 @@
+import HTTPKit
 import Hummingbird
+import Identity
 import Postgres
 import Records
-import ServiceKit
 import Timeline
 
 /// The list of registered devices, as counted from the log.

@@ -1,6 +1,6 @@
 import Contracts
 import EventLog
-import ServiceKit
+import HTTPKit
 
 /// The live feed as server-sent events. The id of each event holds the positions of all partitions.
 ///

@@ -1,10 +1,10 @@
 import Contracts
 import EventLog
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import Records
-import ServiceKit
 import Timeline
 
 /// The media type of a page of events.

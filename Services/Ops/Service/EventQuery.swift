@@ -1,9 +1,9 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import Hummingbird
 import Records
-import ServiceKit
 import Timeline
 
 /// The query of a request to the feed. It reports all invalid parameters, not only the first.

@@ -1,10 +1,12 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Records
-import ServiceKit
+import Telemetry
 
 /// The event log over HTTP: pages, the live stream, single events with their causes, and the timeline of a device.
 struct EventRoutes: Sendable {

@@ -1,6 +1,6 @@
 import EventLog
-import ServiceKit
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// Updates the gauges of each consumer's lag in events and in seconds. Deployments scale by them.

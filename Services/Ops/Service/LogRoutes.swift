@@ -1,7 +1,9 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import Hummingbird
+import Identity
 import Postgres
 import Records
 import ServiceKit

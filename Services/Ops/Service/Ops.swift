@@ -1,9 +1,11 @@
 import AsyncHTTPClient
 import EventLog
+import HTTPKit
 public import Logging
 import Postgres
 public import ServiceKit
 import ServiceLifecycle
+import Telemetry
 
 /// The service `ops`, assembled from its parts.
 ///

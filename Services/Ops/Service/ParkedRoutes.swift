@@ -1,13 +1,16 @@
 import AsyncHTTPClient
 import Contracts
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import NIOCore
 import NIOHTTP1
 import NIOSSL
 import Records
 import ServiceKit
+import Telemetry
 
 /// Replay and discard of dead letters. Each request goes to the service of the dead letter, with the same credential.
 struct ParkedRoutes: Sendable {

@@ -1,10 +1,10 @@
 import Contracts
 import EventLog
+import HTTPKit
 import HTTPTypes
 import Postgres
 import Records
 import Runtime
-import ServiceKit
 
 extension Problem {
     /// Returns `invalid_query` with all invalid parameters.

@@ -1,11 +1,12 @@
 import Contracts
 import EventLog
+import HTTPKit
 import Hummingbird
+import Identity
 import Machines
 import Postgres
 import Records
 import Runtime
-import ServiceKit
 import Timeline
 
 /// The state of a device in a service, now or at a time or position in the log.

@@ -1,7 +1,8 @@
+import HTTPKit
 import Hummingbird
+import Identity
 import Postgres
 import Records
-import ServiceKit
 import Timeline
 
 /// Statistics from stored counts. Their cost does not depend on the size of the log.

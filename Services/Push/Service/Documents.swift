@@ -2,7 +2,6 @@ import Contracts
 import Crypto
 import PushMachine
 import Records
-import ServiceKit
 
 /// A key with which providers of a team sign their tokens.
 struct ProviderKeyDocument: Record, Equatable {

@@ -1,10 +1,11 @@
 import Contracts
 import Foundation
+import HTTPKit
 public import Logging
 import Machines
 import PushMachine
-import Timeline
 public import ServiceKit
+import Timeline
 
 /// The service `push`, assembled from its parts.
 public enum Push {

@@ -1,4 +1,5 @@
 import Contracts
+public import HTTPKit
 import HTTPTypes
 public import PushMachine
 public import ServiceKit

@@ -6,6 +6,7 @@ import Machines
 import PushMachine
 import ServiceKit
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// Deletes old counts, and unsubscribes devices from deleted channels. Each pass does a bounded part. Any number of

@@ -1,4 +1,4 @@
-import ServiceKit
+import Telemetry
 
 /// Counts the bytes of bodies while they stream.
 struct ByteCounts: Sendable {

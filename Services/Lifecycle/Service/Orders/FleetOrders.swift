@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
+import HTTPKit
 import Records
-import ServiceKit
 
 /// The orders of all devices of a fleet, in log order within each partition. Each id is the offsets of all partitions.
 struct FleetOrders: AsyncSequence, Sendable {

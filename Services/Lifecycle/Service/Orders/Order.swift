@@ -1,6 +1,6 @@
 import Contracts
+import HTTPKit
 import Records
-import ServiceKit
 import Timeline
 
 /// An order to a device: a view of one event of the log. Delivery is at least once. A repeated order has the same

@@ -1,11 +1,11 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
-import ServiceKit
 
 // Activities, actions of an app's code, and monitored locations.
 extension LifecycleRoutes {

@@ -1,10 +1,10 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
 import OrderedCollections
 import Records
-import ServiceKit
 
 // Apps: installation, transitions, settings, the switcher.
 extension LifecycleRoutes {

@@ -1,11 +1,12 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
-import ServiceKit
 import Synchronization
 
 // Devices: registration, conditions, power, settings.

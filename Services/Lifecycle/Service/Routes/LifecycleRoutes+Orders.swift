@@ -1,7 +1,9 @@
 import AsyncAlgorithms
 import Contracts
 import EventLog
+import HTTPKit
 import Hummingbird
+import Identity
 import LifecycleMachine
 import OrderedCollections
 import Records

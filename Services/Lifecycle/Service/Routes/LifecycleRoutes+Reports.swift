@@ -1,7 +1,9 @@
 import Contracts
 import EventLog
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import LifecycleMachine
 import Machines
 import OrderedCollections

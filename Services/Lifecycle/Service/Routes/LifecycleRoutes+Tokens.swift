@@ -1,6 +1,8 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import LifecycleMachine
 import Records
 import Runtime

@@ -1,10 +1,10 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
 import OrderedCollections
 import Records
-import ServiceKit
 import Timeline
 
 // Calls of an app's code: returning handlers, background tasks.

@@ -1,13 +1,16 @@
 import Contracts
 import EventLog
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
 import Runtime
 import ServiceKit
+import Telemetry
 import Timeline
 
 /// The REST API of `lifecycle`. Each route decodes a request, submits one command and encodes the answer.

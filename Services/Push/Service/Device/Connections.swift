@@ -8,6 +8,7 @@ import Runtime
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// The device connections of this process, held under a lease, and the sweep of connections of lost processes.
 final class Connections: Service {

@@ -1,6 +1,7 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Machines
@@ -10,6 +11,7 @@ import Records
 import Runtime
 import ServiceKit
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// The connection of a device: a stream or polls.

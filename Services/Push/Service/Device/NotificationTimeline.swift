@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
+import HTTPKit
 import Postgres
 import PushMachine
-import ServiceKit
 import Timeline
 
 /// Reads the timelines of notifications from the log.

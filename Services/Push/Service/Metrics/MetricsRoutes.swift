@@ -1,8 +1,9 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Records
-import ServiceKit
 import Timeline
 
 /// The route of the notification counts.

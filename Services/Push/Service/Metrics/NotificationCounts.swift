@@ -3,8 +3,8 @@ import EventLog
 import Logging
 import Postgres
 import PushMachine
-import ServiceKit
 import ServiceLifecycle
+import Telemetry
 import Timeline
 
 /// Counts the statuses of notifications from the log, each event exactly once. Any number of processes may count at

@@ -2,7 +2,7 @@ import Contracts
 import Logging
 import Postgres
 import Runtime
-import ServiceKit
+import Telemetry
 
 // Broadcasts that wait for a device.
 extension BroadcastRelay {

@@ -7,9 +7,9 @@ import Machines
 import Postgres
 import PushMachine
 import Runtime
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// Submits broadcasts to their devices: its own at once, those of lost processes when their leases expire.
 ///

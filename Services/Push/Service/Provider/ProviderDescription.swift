@@ -1,6 +1,6 @@
+import HTTPKit
 import HTTPTypes
 import Records
-import ServiceKit
 
 // The API description of the calls that APNs defines.
 

@@ -2,7 +2,6 @@ import Contracts
 import Crypto
 import Postgres
 import PushMachine
-import ServiceKit
 import ServiceLifecycle
 import Synchronization
 

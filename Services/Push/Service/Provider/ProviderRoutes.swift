@@ -1,12 +1,14 @@
 import Contracts
 import Crypto
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import NIOCore
 import Postgres
 import Records
-import ServiceKit
 import Synchronization
+import Telemetry
 
 /// The routes of the provider endpoint over HTTP/1.1 and of provider keys.
 struct ProviderRoutes: Sendable {

@@ -1,8 +1,8 @@
 import Contracts
 import Crypto
 import Foundation
+import HTTPKit
 import Records
-import ServiceKit
 
 /// An app's answer to a challenge.
 struct ChallengeAnswer: Record, Equatable {

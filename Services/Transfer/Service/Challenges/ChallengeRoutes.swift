@@ -1,6 +1,8 @@
 import Contracts
 import Foundation
+import HTTPKit
 import Hummingbird
+import Identity
 import Machines
 import OrderedCollections
 import Records

@@ -1,6 +1,6 @@
+import HTTPKit
 import HTTPTypes
 import Records
-import ServiceKit
 
 /// The current file of a path.
 struct ContentDocument: Record {

@@ -1,5 +1,5 @@
 import Foundation
-import ServiceKit
+import HTTPKit
 
 /// The path of a file under `/content`: segments separated by slashes, such as `films/2026/summer.mp4`.
 ///

@@ -1,8 +1,8 @@
 import Contracts
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 import Timeline
 
 extension ContentRoutes {

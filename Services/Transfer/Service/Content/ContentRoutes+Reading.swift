@@ -1,5 +1,5 @@
+import HTTPKit
 import Hummingbird
-import ServiceKit
 import Timeline
 
 extension ContentRoutes {

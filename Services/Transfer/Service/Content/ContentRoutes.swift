@@ -1,9 +1,10 @@
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Logging
 import Records
 import Runtime
-import ServiceKit
 import Timeline
 
 /// The origin for downloads: `/content/{path}`.

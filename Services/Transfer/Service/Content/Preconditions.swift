@@ -1,5 +1,5 @@
+import HTTPKit
 import HTTPTypes
-import ServiceKit
 import Timeline
 
 /// The precondition and range headers of a request (RFC 9110 sections 13 and 14.2).

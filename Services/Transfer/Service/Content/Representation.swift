@@ -1,9 +1,9 @@
 import Contracts
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
-import ServiceKit
 import Timeline
 
 /// The representation of a resource (RFC 9110 section 3.2): concatenated parts of files, sent as a whole or in ranges.

@@ -1,7 +1,7 @@
 import Contracts
+import HTTPKit
 import OrderedCollections
 import Records
-import ServiceKit
 import Timeline
 import TransferMachine
 

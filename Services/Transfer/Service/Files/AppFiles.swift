@@ -1,9 +1,10 @@
 import Contracts
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import NIOCore
-import ServiceKit
 import Synchronization
 import TransferMachine
 

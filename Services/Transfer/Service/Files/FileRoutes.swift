@@ -1,6 +1,8 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Machines
 import OrderedCollections
 import Records

@@ -1,8 +1,8 @@
 import Contracts
+import HTTPKit
 import Hummingbird
 import OrderedCollections
 import Records
-import ServiceKit
 import Timeline
 import TransferMachine
 

@@ -1,8 +1,8 @@
 import Contracts
 import Crypto
+import HTTPKit
 import Hummingbird
 import NIOCore
-import ServiceKit
 
 /// A request body that is completely in storage.
 struct ReceivedBody: Sendable {

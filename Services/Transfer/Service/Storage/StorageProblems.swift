@@ -1,5 +1,5 @@
+import HTTPKit
 import HTTPTypes
-import ServiceKit
 
 extension Problem {
     static let diskFull = Problem(

@@ -1,6 +1,7 @@
 import Logging
 import ServiceKit
 import ServiceLifecycle
+import Telemetry
 
 /// Moves unreferenced files to the trash, and empties it. Killed processes and failed removals leave them behind.
 ///

@@ -1,7 +1,7 @@
+import HTTPKit
 import Hummingbird
 import NIOCore
 import Records
-import ServiceKit
 
 /// A problem for which draft-ietf-httpbis-resumable-upload registers a type.
 struct DraftFault: Error {

@@ -1,8 +1,9 @@
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import NIOCore
 import Records
-import ServiceKit
 import Timeline
 
 /// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. ``DraftVersion`` has the differences of its versions.

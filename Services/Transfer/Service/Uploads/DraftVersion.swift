@@ -1,5 +1,5 @@
+import HTTPKit
 import HTTPTypes
-import ServiceKit
 
 /// The supported interop versions of draft-ietf-httpbis-resumable-upload, and their differences.
 enum DraftVersion: String, Sendable, CaseIterable {

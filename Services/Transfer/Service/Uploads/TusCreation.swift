@@ -1,6 +1,6 @@
 import Foundation
+import HTTPKit
 import HTTPTypes
-import ServiceKit
 
 /// The headers of a tus creation request.
 struct TusCreation: Equatable {

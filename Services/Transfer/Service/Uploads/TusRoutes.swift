@@ -1,7 +1,8 @@
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
+import Identity
 
 /// Uploads by tus 1.0 (https://tus.io/protocols/resumable-upload): `/files`.
 struct TusRoutes: Sendable {

@@ -1,8 +1,8 @@
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Logging
 import NIOCore
-import ServiceKit
 
 /// How to append the body of a request to an upload.
 struct UploadAppend: Sendable {

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
+import HTTPKit
 import HTTPTypes
 import NIOCore
-import ServiceKit
 
 /// `Upload-Checksum` of tus: an algorithm and the expected digest of a request's body.
 struct UploadChecksum: Sendable {

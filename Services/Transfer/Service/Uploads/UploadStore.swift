@@ -1,6 +1,8 @@
 import Contracts
 import Foundation
+import HTTPKit
 import Hummingbird
+import Identity
 import Logging
 import Postgres
 import ServiceKit

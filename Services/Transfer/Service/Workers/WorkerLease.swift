@@ -1,7 +1,6 @@
 import Foundation
 import Logging
 import Postgres
-import ServiceKit
 
 /// Renews the lease of a worker.
 ///

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPKit
 import Logging
 import NIOCore
 import NIOHPACK
@@ -9,6 +10,7 @@ import NIOTLS
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// Answers a provider's request: the endpoint, or a stub in benchmarks.
 typealias ProviderAnswering = @Sendable (ProviderRequest, ProviderConnection) async -> ProviderAnswer

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
-import ServiceKit
+import Telemetry
 
 /// One request of a provider, from its head to its answer. Runs on the connection's event loop.
 final class ProviderStreamHandler: ChannelInboundHandler {

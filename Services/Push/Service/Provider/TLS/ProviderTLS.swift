@@ -1,4 +1,5 @@
 import Foundation
+import HTTPKit
 import Logging
 import NIOCore
 import NIOSSL

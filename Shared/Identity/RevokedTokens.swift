@@ -61,7 +61,7 @@ public final class RevokedTokens: Sendable {
     var count: Int { state.withLock { $0.devices.count } }
 
     /// Returns a stream with one element when a token is revoked, at once if it is. Its release ends the watch.
-    func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
+    public func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
         guard let device = claims.device else { return ends }
         let watch = Watch(position: claims.position ?? 0, end: end)

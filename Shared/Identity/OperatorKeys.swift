@@ -8,6 +8,13 @@ public struct OperatorKeys: Sendable {
         let hash: [UInt8]
     }
 
+    /// A line of a key file that has another form.
+    public struct InvalidLine: Error, Equatable, CustomStringConvertible {
+        let number: Int
+
+        public var description: String { "line \(number): expected \"name read|operate|read,operate sha256\"" }
+    }
+
     private let keys: [Key]
 
     /// Creates an empty set of keys.
@@ -16,7 +23,7 @@ public struct OperatorKeys: Sendable {
     /// Reads a key file, which has one key a line: `name scope[,scope] sha256`, such as `alice read,operate 9f86d0…`.
     ///
     /// It skips empty lines and lines that begin with `#`.
-    public init(file text: String) throws(ConfigurationError) {
+    public init(file text: String) throws(InvalidLine) {
         var keys: [Key] = []
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
@@ -24,10 +31,7 @@ public struct OperatorKeys: Sendable {
             let scopes =
                 fields.count == 3 ? fields[1].split(separator: ",").map { Caller.Scope(rawValue: String($0)) } : []
             guard !scopes.isEmpty, !scopes.contains(nil), let hash = [UInt8](hexadecimal: fields[2]), hash.count == 32
-            else {
-                throw ConfigurationError(
-                    "OPERATOR_KEY_FILE, line \(index + 1): expected \"name read|operate|read,operate sha256\"")
-            }
+            else { throw InvalidLine(number: index + 1) }
             keys.append(Key(name: first, scopes: Set(scopes.compactMap { $0 }), hash: hash))
         }
         self.keys = keys

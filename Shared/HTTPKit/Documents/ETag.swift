@@ -45,7 +45,7 @@ extension Response {
     }
 
     /// Creates an answer with text.
-    init(text: String, type: String = "text/plain; charset=utf-8", status: HTTPResponse.Status = .ok) {
+    public init(text: String, type: String = "text/plain; charset=utf-8", status: HTTPResponse.Status = .ok) {
         self.init(
             status: status, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(string: text)))
     }

@@ -10,6 +10,15 @@ public struct TokenIssuer: Sendable {
     /// The lifetime of a token: 365 days.
     public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
 
+    /// The role may not read the signing keys of the issuer.
+    struct NoSigningKey: Error, CustomStringConvertible {
+        let issuer: String
+
+        var description: String {
+            "the role of DATABASE_URL can't read the signing keys: connect as dormouse_\(issuer)"
+        }
+    }
+
     private let tokens: DeviceTokens
 
     /// Reads the issuer's key from the database, or creates the first one.
@@ -23,7 +32,7 @@ public struct TokenIssuer: Sendable {
             try await TokenKeys.add(
                 issuer, id: "\(issuer)-1", privateKey: pem, publicKey: first.publicKey, pool)
         }
-        guard let key = try await TokenKeys.signing(issuer, pool) else { throw StartupError.noSigningKey(issuer) }
+        guard let key = try await TokenKeys.signing(issuer, pool) else { throw NoSigningKey(issuer: issuer) }
         return TokenIssuer(tokens: try await DeviceTokens(pem: key.privateKey, keyID: key.id))
     }
 
@@ -49,11 +58,13 @@ public struct TokenIssuer: Sendable {
 }
 
 /// The public keys of tokens, read from the database.
-struct TokenKeyring: Sendable {
-    let verifier: DeviceTokenVerifier
+public struct TokenKeyring: Sendable {
+    /// Verifies tokens with the keys of the last read.
+    public let verifier: DeviceTokenVerifier
     private let reading: FreshReading<Void>
 
-    init(pool: ConnectionPool, issuer: String) {
+    /// Creates a keyring without keys. ``refresh()`` reads them.
+    public init(pool: ConnectionPool, issuer: String) {
         let verifier = DeviceTokenVerifier()
         self.verifier = verifier
         reading = FreshReading(pause: Self.pause) {
@@ -66,7 +77,7 @@ struct TokenKeyring: Sendable {
     ///
     /// - Returns: whether the read succeeded. The caller checks its token again, because the read of another caller may
     ///   have added the key.
-    func refresh() async -> Bool { (try? await reading.value()) != nil }
+    public func refresh() async -> Bool { (try? await reading.value()) != nil }
 
     private static let pause = Duration.milliseconds(200)
 }

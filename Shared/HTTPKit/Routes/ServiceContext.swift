@@ -1,7 +1,9 @@
 import Foundation
 public import Hummingbird
+public import Identity
 public import NIOCore
 import Records
+public import Telemetry
 
 /// The context of a request: its connection, caller and trace.
 public struct ServiceContext: RequestContext {

@@ -2,6 +2,7 @@ import Crypto
 public import EventLog
 import HTTPTypes
 public import Hummingbird
+public import Identity
 import NIOCore
 import Records
 

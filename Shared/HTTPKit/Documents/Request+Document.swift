@@ -103,7 +103,8 @@ extension HTTPField.Name {
 }
 
 extension StringProtocol {
-    func trimmed() -> String {
+    /// Returns the text without white space at both ends.
+    public func trimmed() -> String {
         var rest = self[...]
         while rest.first?.isWhitespace == true { rest = rest.dropFirst() }
         while rest.last?.isWhitespace == true { rest = rest.dropLast() }

@@ -6,6 +6,7 @@ import NIOCore
 import Postgres
 import Records
 import Runtime
+import Telemetry
 
 /// The outermost layer: renders every thrown error exactly once, and adds `traceparent` to every answer.
 ///

@@ -1,4 +1,5 @@
 import Hummingbird
+import Identity
 
 /// The checks before a route, in this order: credential, rate, scope, query, slot.
 struct Entrance: Sendable {

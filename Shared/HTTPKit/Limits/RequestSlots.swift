@@ -1,4 +1,5 @@
 import HTTPTypes
+import Identity
 import Synchronization
 
 /// Limits the requests in progress, for the whole process and for each caller.

@@ -2,6 +2,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import Synchronization
+public import Telemetry
 
 /// Remembers refused credentials, and limits the attempts of each address.
 ///

@@ -1,5 +1,6 @@
 import HTTPTypes
 public import Hummingbird
+public import Telemetry
 
 /// Counts and times requests by route. Labels with paths would make an unbounded number of series.
 public struct MetricsMiddleware: RouterMiddleware {

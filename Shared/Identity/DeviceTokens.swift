@@ -121,7 +121,8 @@ public final class DeviceTokenVerifier: Sendable {
         state.withLock { $0 = State(keys: fresh, ids: Set(pems.keys)) }
     }
 
-    func trusts(_ keyID: String) -> Bool { state.withLock { $0.ids.contains(keyID) } }
+    /// Returns whether the key signs tokens that this verifier accepts.
+    public func trusts(_ keyID: String) -> Bool { state.withLock { $0.ids.contains(keyID) } }
 
     /// Verifies a token and returns its claims.
     ///
@@ -144,7 +145,7 @@ public final class DeviceTokenVerifier: Sendable {
     }
 
     /// Returns the claims of a token that was verified before and is still valid.
-    func verifiedClaims(of token: String) -> TokenClaims? {
+    public func verifiedClaims(of token: String) -> TokenClaims? {
         guard let claims = state.withLock({ $0.verified[token] }), isValid(claims) else { return nil }
         return claims
     }
@@ -156,14 +157,15 @@ public final class DeviceTokenVerifier: Sendable {
 }
 
 /// The id of a token's key, read without verification.
-struct TokenHead {
+public struct TokenHead {
     /// The longest accepted token, in bytes. Issued tokens have about 500.
-    static let longest = 4096
+    public static let longest = 4096
 
-    let keyID: String
+    /// The id of the key.
+    public let keyID: String
 
     /// Returns nil if the text is not a JSON Web Token (RFC 7519) with the algorithm ES256 and a key id.
-    init?(_ token: String) {
+    public init?(_ token: String) {
         guard token.utf8.count <= Self.longest else { return nil }
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty }), let bytes = [UInt8](base64URL: parts[0]),

@@ -1,6 +1,8 @@
 public import HTTPTypes
 public import Hummingbird
+public import Identity
 public import Records
+public import Telemetry
 
 /// A route: its handler and its part of the API description.
 public struct Route: Sendable {

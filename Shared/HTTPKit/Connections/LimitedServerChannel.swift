@@ -16,7 +16,8 @@ struct LimitedServerChannel: ServerChildChannel {
     let base: HTTP1Channel
     let addresses: AddressLimit
     let connections: ConnectionCount
-    let certificate: ServerCertificate?
+    /// Returns the TLS context for a new connection; nil without TLS.
+    let tls: (@Sendable () -> NIOSSLContext)?
     let requestTimeout: TimeAmount
     /// The lowest rate of bodies, in bytes a second; 0 means no limit.
     let bodyRate: Int
@@ -35,10 +36,10 @@ struct LimitedServerChannel: ServerChildChannel {
         }
         connections.add(channel)
         let isReserve = admission == .reserve
-        if let certificate {
+        if let tls {
             do {
                 // A new certificate applies to new connections.
-                let handler = NIOSSLServerHandler(context: certificate.context)
+                let handler = NIOSSLServerHandler(context: tls())
                 try channel.pipeline.syncOperations.addHandler(handler)
             } catch {
                 channel.close(promise: nil)

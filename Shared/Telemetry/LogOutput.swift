@@ -117,7 +117,7 @@ extension Logger.Level {
 }
 
 /// Replaces secrets in log lines.
-enum Redaction {
+public enum Redaction {
     private static let secretWords = ["authorization", "token", "password", "secret", "credential", "key", "cookie"]
 
     static func apply(_ value: Logger.MetadataValue, under name: String) -> JSON {
@@ -132,7 +132,8 @@ enum Redaction {
         }
     }
 
-    static func apply(_ text: String) -> String {
+    /// Returns the text without passwords in URLs and without bearer credentials.
+    public static func apply(_ text: String) -> String {
         guard text.contains("://") || text.contains("earer ") else { return text }
         return
             text

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+public import Identity
 
 /// Identifies the caller by `Authorization: Bearer`: an operator's key, or the token of a device or fleet.
 public struct Authenticator: Sendable {

@@ -3,6 +3,7 @@ public import Logging
 public import Postgres
 public import ServiceLifecycle
 import Synchronization
+import Telemetry
 import Timeline
 
 /// Keeps the revoked tokens in memory up to date: it reads the table of revocations, then the log.

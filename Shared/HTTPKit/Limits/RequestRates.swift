@@ -1,3 +1,5 @@
+import Identity
+
 /// Limits the rate of requests of each caller with a token bucket, in real time.
 ///
 /// A bucket holds the tokens of ``burst`` seconds, so a client may be idle and then busy. All credentials of a device
