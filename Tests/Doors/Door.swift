@@ -1,6 +1,6 @@
+import HTTPKit
 import Machines
 import Records
-import ServiceKit
 import TestSupport
 
 @testable import PushService

@@ -1,10 +1,10 @@
 import AsyncHTTPClient
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Machines
 import NIOHTTP1
 import Records
-import ServiceKit
 import TestSupport
 import TransferMachine
 

@@ -1,11 +1,12 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import HTTPTypes
-import RandomScenarios
 import NIOHTTP1
+import RandomScenarios
 import Records
-import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

@@ -1,10 +1,10 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import Machines
 import PushMachine
 import Records
-import ServiceKit
 
 @testable import LifecycleService
 @testable import OpsService

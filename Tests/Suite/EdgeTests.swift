@@ -1,8 +1,8 @@
 import AsyncHTTPClient
+import HTTPKit
 import NIOCore
 import NIOHTTP1
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 

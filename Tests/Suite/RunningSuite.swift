@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
+import Identity
 import NIOCore
 import NIOHTTP1
 import Records
-import ServiceKit
 import Synchronization
 import TestSupport
 

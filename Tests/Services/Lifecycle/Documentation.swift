@@ -1,6 +1,6 @@
+import HTTPKit
 import HTTPTypes
 import Records
-import ServiceKit
 import TestSupport
 
 /// The responses that the API description allows for each route. The tests check every response against it, so that the

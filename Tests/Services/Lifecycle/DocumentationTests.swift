@@ -1,6 +1,6 @@
 import Foundation
+import HTTPKit
 import Records
-import ServiceKit
 import Testing
 
 @testable import LifecycleService

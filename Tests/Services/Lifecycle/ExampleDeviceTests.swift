@@ -2,10 +2,10 @@ import Contracts
 import EventLog
 import Foundation
 import Glibc
+import Identity
 import Logging
 import Postgres
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 

@@ -1,10 +1,11 @@
 import Contracts
 import EventLog
+import HTTPKit
+import Identity
 import LifecycleMachine
 import Postgres
 import Records
 import Runtime
-import ServiceKit
 import TestSupport
 import Testing
 

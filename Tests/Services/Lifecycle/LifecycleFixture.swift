@@ -2,6 +2,8 @@ import AsyncHTTPClient
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
+import Identity
 import LifecycleMachine
 import Logging
 import NIOCore
@@ -11,6 +13,7 @@ import Records
 import Runtime
 import ServiceKit
 import ServiceLifecycle
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

@@ -3,12 +3,12 @@ import Contracts
 import EventLog
 import Foundation
 import Glibc
+import HTTPKit
 import Logging
 import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
-import ServiceKit
 import Synchronization
 import TestSupport
 import Testing

@@ -7,7 +7,6 @@ import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
-import ServiceKit
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Records
-import ServiceKit
 import Synchronization
 import TestSupport
 import Testing

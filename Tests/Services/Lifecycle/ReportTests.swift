@@ -1,4 +1,5 @@
 import Contracts
+import Identity
 import LifecycleMachine
 import NIOHTTP1
 import Records

@@ -1,9 +1,10 @@
 import Contracts
+import HTTPKit
+import Identity
 import LifecycleMachine
 import NIOHTTP1
 import Postgres
 import Records
-import ServiceKit
 import Testing
 
 @testable import LifecycleService

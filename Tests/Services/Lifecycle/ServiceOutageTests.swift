@@ -8,7 +8,6 @@ import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 import Timeline

@@ -1,8 +1,8 @@
 import Contracts
+import Identity
 import NIOHTTP1
 import Postgres
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 

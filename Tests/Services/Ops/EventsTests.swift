@@ -2,7 +2,7 @@ import Contracts
 import EventLog
 import Foundation
 import Records
-import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

@@ -1,10 +1,10 @@
 import AsyncHTTPClient
 import Contracts
 import EventLog
+import HTTPKit
 import NIOCore
 import Postgres
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 

@@ -2,8 +2,10 @@ import AsyncHTTPClient
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Logging
 import Machines
 import NIOCore
@@ -14,6 +16,7 @@ import Runtime
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import TestSupport
 import Timeline
 

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import Postgres
 import Records
-import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

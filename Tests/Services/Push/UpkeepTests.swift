@@ -4,7 +4,7 @@ import Logging
 import Machines
 import Postgres
 import Records
-import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

@@ -1,4 +1,3 @@
-import ServiceKit
 import TestSupport
 import Testing
 import Timeline

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
 import Contracts
 import Foundation
+import HTTPKit
 import HTTPTypes
 import NIOHTTP1
-import ServiceKit
 import TestSupport
 import Testing
 import TransferMachine

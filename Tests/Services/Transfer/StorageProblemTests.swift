@@ -1,7 +1,7 @@
 import Glibc
+import HTTPKit
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 import Testing
 
 @testable import TransferService

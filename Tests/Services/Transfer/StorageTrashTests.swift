@@ -1,7 +1,7 @@
 import Foundation
 import Logging
-import ServiceKit
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 

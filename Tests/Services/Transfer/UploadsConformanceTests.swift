@@ -1,8 +1,8 @@
 import Foundation
+import Identity
 import NIOCore
 import NIOHTTP1
 import Records
-import ServiceKit
 import TestSupport
 import Testing
 import Timeline

@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 

@@ -2,7 +2,9 @@ import AsyncHTTPClient
 import Contracts
 import EventLog
 import Foundation
+public import HTTPKit
 import Hummingbird
+import Identity
 import Logging
 import Machines
 import NIOCore
@@ -11,6 +13,7 @@ import Postgres
 import Records
 import Runtime
 public import ServiceKit
+import Telemetry
 public import TestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Logging
 import Records
 import ServiceKit
+import Telemetry
 import Testing
 
 @Suite struct ConfigurationTests {

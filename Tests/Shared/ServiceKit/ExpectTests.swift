@@ -1,5 +1,4 @@
 import Hummingbird
-import ServiceKit
 import TestSupport
 import Testing
 

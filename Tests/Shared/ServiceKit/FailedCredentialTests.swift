@@ -6,7 +6,8 @@ import TestSupport
 import Testing
 import Timeline
 
-@testable import ServiceKit
+@testable import HTTPKit
+@testable import Identity
 
 /// The limits of bad credentials.
 @Suite("Failed credentials", .timeLimit(.minutes(5))) struct FailedCredentialTests {

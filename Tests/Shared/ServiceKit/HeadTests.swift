@@ -5,7 +5,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@testable import ServiceKit
+@testable import HTTPKit
 
 /// Errors that the connection itself answers, before any route.
 @Suite("Heads of requests", .timeLimit(.minutes(3))) struct HeadTests {

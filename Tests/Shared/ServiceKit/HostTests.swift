@@ -1,9 +1,12 @@
+import HTTPKit
 import Hummingbird
+import Identity
 import Logging
 import Records
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 

@@ -6,6 +6,8 @@ import TestSupport
 import Testing
 import Timeline
 
+@testable import HTTPKit
+@testable import Identity
 @testable import ServiceKit
 
 @Suite("Limits", .timeLimit(.minutes(5))) struct LimitTests {

@@ -1,4 +1,4 @@
-import ServiceKit
+import Telemetry
 import Testing
 
 @Suite struct MetricsTests {

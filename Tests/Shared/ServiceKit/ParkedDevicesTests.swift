@@ -4,6 +4,7 @@ import Logging
 import Postgres
 import Records
 import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 

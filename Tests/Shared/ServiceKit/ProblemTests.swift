@@ -1,7 +1,8 @@
+import HTTPKit
 import HTTPTypes
 import Records
 import Runtime
-import ServiceKit
+import Telemetry
 import Testing
 
 @Suite struct ProblemTests {

@@ -1,6 +1,7 @@
+import HTTPKit
 import Hummingbird
+import Identity
 import Records
-import ServiceKit
 import Testing
 import Timeline
 

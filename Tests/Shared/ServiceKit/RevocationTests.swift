@@ -8,11 +8,12 @@ import NIOHTTP1
 import Postgres
 import Records
 import Runtime
+import ServiceKit
 import TestSupport
 import Testing
 import Timeline
 
-@testable import ServiceKit
+@testable import Identity
 
 @Suite("Revocation of tokens", .timeLimit(.minutes(5))) struct RevocationTests {
     @Test func `every service refuses a revoked token and ends its streams`() async throws {

@@ -5,12 +5,14 @@ import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 import Timeline
 
+@testable import HTTPKit
+@testable import Identity
 @testable import Runtime
-@testable import ServiceKit
 
 extension RequestSlots {
     /// Returns slots with a limit for work.

@@ -1,9 +1,9 @@
 import AsyncHTTPClient
+import HTTPKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
 import Records
-import ServiceKit
 import ServiceLifecycle
 import Testing
 

@@ -1,7 +1,9 @@
 import AsyncHTTPClient
 import Foundation
+import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Identity
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -9,6 +11,7 @@ import Records
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

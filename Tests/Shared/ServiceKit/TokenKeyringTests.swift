@@ -3,7 +3,7 @@ import Postgres
 import Testing
 import Timeline
 
-@testable import ServiceKit
+@testable import Identity
 
 /// The public keys of tokens that a service has in memory.
 @Suite("Keys of tokens", .timeLimit(.minutes(2))) struct TokenKeyringTests {

@@ -8,6 +8,7 @@ import NIOPosix
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 import Timeline

@@ -1,4 +1,4 @@
-import ServiceKit
+import Postgres
 import TestSupport
 import Testing
 
