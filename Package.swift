@@ -105,18 +105,21 @@ var targets: [Target] = [
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", collections, crypto], plugins: generatesRecords()),
     shared("Machines", ["Records", "Timeline", "Contracts", collections]),
-    shared("Postgres", ["CLibpq", logging, collections, crypto]),
+    shared("Telemetry", ["Records", "Timeline", logging]),
+    shared("Postgres", ["CLibpq", "Telemetry", logging, collections, crypto]),
     shared(
-        "EventLog", ["Records", "Timeline", "Contracts", "Postgres", lifecycle, logging],
+        "EventLog", ["Records", "Timeline", "Contracts", "Postgres", "Telemetry", lifecycle, logging],
         resources: [.embedInCode("Migrations")]),
     shared(
         "Runtime",
-        ["Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", lifecycle, logging, collections],
+        [
+            "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Telemetry", lifecycle, logging,
+            collections,
+        ],
         resources: [.embedInCode("Migrations")]),
-    shared("Telemetry", ["Records", "Timeline", logging]),
     shared(
         "Identity",
-        ["Records", "Timeline", "Postgres", "EventLog", "Telemetry", logging, lifecycle, jwt, crypto]),
+        ["Records", "Timeline", "Postgres", "EventLog", logging, lifecycle, jwt, crypto]),
     shared(
         "HTTPKit",
         [

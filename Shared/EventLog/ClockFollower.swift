@@ -2,6 +2,7 @@ public import Logging
 public import Postgres
 public import ServiceLifecycle
 import Synchronization
+import Telemetry
 import Timeline
 
 /// Keeps a process's ``SharedClock`` up to date, also while no batch reads the clock. It reads the clock's row after a
@@ -51,7 +52,7 @@ public struct ClockFollower: Service {
         let skew = clock.skew
         let differs = skew.magnitude > SharedClock.toleratedSkew
         guard saysSkew.exchange(differs) != differs else { return }
-        let metadata: Logger.Metadata = ["seconds": "\(skew.seconds)"]
+        let metadata: Logger.Metadata = [LogKey.seconds: "\(skew.seconds)"]
         if differs {
             logger.warning(
                 "local clock differs from the database's, decisions use the database's clock", metadata: metadata)
@@ -68,7 +69,7 @@ public struct ClockFollower: Service {
             noteSkew()
         } catch {
             // The next poll retries; until then time follows the last known setting.
-            logger.debug("failed to read the clock, will retry", metadata: ["error": "\(error)"])
+            logger.debug("failed to read the clock, will retry", error: error)
         }
     }
 }

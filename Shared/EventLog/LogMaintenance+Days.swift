@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import Telemetry
 
 extension LogMaintenance {
     static let ensureDays = Statement("SELECT bus.ensure_days($1)")
@@ -87,7 +88,7 @@ extension LogMaintenance {
             let (newest, reference) = (try row.text(0), try row.text(1))
             logger.warning(
                 "kept old days, the newest events may have times of a wrong clock",
-                metadata: ["newest": "\(newest)", "countedFrom": "\(reference)"])
+                metadata: [LogKey.newest: "\(newest)", LogKey.countedFrom: "\(reference)"])
         }
         return try await connection.execute(Query(Self.overdue, [.int4(Int32(retentionDays))])).map {
             row throws(PostgresError) in

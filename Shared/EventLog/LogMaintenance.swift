@@ -2,6 +2,7 @@ public import Logging
 public import Postgres
 public import ServiceLifecycle
 import Synchronization
+import Telemetry
 import Timeline
 
 /// The upkeep of the log: it creates tables for the next days, takes snapshots of past days, and drops days that are
@@ -74,7 +75,7 @@ public struct LogMaintenance: Service {
         logger.log(
             level: streak.level,
             streak.isLasting ? "log upkeep keeps failing" : "log upkeep failed, will retry",
-            metadata: ["error": "\(error)", "failures": "\(streak.count)", "consequence": "\(consequence)"])
+            error: error, metadata: [LogKey.failures: "\(streak.count)", LogKey.consequence: "\(consequence)"])
     }
 
     private static let lock = Statement("SELECT pg_try_advisory_lock(hashtext('dormouse.upkeep'), 0)")
@@ -109,12 +110,12 @@ public struct LogMaintenance: Service {
             guard round.waitsFor.isEmpty else {
                 logger.warning(
                     "kept old days, consumers have not read them",
-                    metadata: ["day": "\(day.name)", "consumers": "\(round.waitsFor.joined(separator: ","))"])
+                    metadata: [LogKey.day: "\(day.name)", LogKey.consumers: "\(round.waitsFor.joined(separator: ","))"])
                 break
             }
             try await drop(day, connection)
             round.dropped.append(day.name)
-            logger.info("dropped day", metadata: ["day": "\(day.name)"])
+            logger.info("dropped day", metadata: [LogKey.day: "\(day.name)"])
         }
         return round
     }

@@ -163,7 +163,7 @@ public final class LogTail: Service {
                 }
             } catch {
                 // The poll retries.
-                return logger.warning("failed to read the log, will retry", metadata: ["error": "\(error)"])
+                return logger.warning("failed to read the log, will retry", error: error)
             }
         }
     }

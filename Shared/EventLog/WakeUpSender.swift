@@ -69,7 +69,7 @@ public final class WakeUpSender: Service {
                 Query(Statement("SELECT pg_notify($1, $2)"), [.text(Self.channel), .text(payload)])
             ])
         } catch {
-            logger.debug("failed to send wake-up", metadata: ["error": "\(error)"])
+            logger.debug("failed to send wake-up", error: error)
         }
     }
 

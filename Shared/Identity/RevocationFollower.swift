@@ -3,7 +3,6 @@ public import Logging
 public import Postgres
 public import ServiceLifecycle
 import Synchronization
-import Telemetry
 import Timeline
 
 /// Keeps the revoked tokens in memory up to date: it reads the table of revocations, then the log.
@@ -64,8 +63,7 @@ public final class RevocationFollower: Service {
                 group.addTask {
                     while (try? await Task.sleep(for: Self.forgetting)) != nil {
                         do { try await self.forgetOld() } catch {
-                            self.logger.warning(
-                                "failed to delete old revocations, will retry", metadata: [LogKey.error: "\(error)"])
+                            self.logger.warning("failed to delete old revocations, will retry", error: error)
                         }
                     }
                 }
@@ -92,7 +90,7 @@ public final class RevocationFollower: Service {
                 if isDue { saved = .now }
             } catch {
                 // The retry begins at the same positions.
-                logger.warning("failed to read revocations, will retry", metadata: [LogKey.error: "\(error)"])
+                logger.warning("failed to read revocations, will retry", error: error)
             }
             try? await Task.sleep(for: Self.pause)
         }

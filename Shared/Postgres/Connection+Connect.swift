@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Logging
 import Synchronization
+import Telemetry
 
 extension Connection {
     /// Tries the hosts in order, as libpq does, but each with its own timeout.
@@ -100,7 +101,7 @@ extension Connection {
         }
         let message = String(cString: PQerrorMessage(pointer))
         let failure = ConnectFailure(target: options.name(of: host), message: message)
-        logger.debug("failed to connect to the database", metadata: ["detail": "\(failure.detail)"])
+        logger.debug("failed to connect to the database", metadata: [LogKey.detail: "\(failure.detail)"])
         return .failure(.connectFailed(failure))
     }
 

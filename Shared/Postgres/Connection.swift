@@ -3,6 +3,7 @@ import DequeModule
 import Dispatch
 public import Logging
 import Synchronization
+import Telemetry
 
 /// A session with the server. It executes one pipeline at a time, in the order of the calls.
 ///
@@ -100,7 +101,7 @@ public actor Connection {
         guard session != nil else { return }
         session = nil
         prepared = PreparedStatements()
-        if let reason { logger.notice("dropped database connection", metadata: ["reason": "\(reason)"]) }
+        if let reason { logger.notice("dropped database connection", metadata: [LogKey.reason: "\(reason)"]) }
         wake()
     }
 }

@@ -1,4 +1,5 @@
 public import Logging
+import Telemetry
 
 /// An event of a ``Listener``.
 public enum ListenerEvent: Sendable, Equatable {
@@ -69,7 +70,8 @@ public actor Listener {
             isListening = true
             backoff.reset()
             send(.listening)
-            logger.info("listening for notifications", metadata: ["channels": "\(channels.joined(separator: ","))"])
+            logger.info(
+                "listening for notifications", metadata: [LogKey.channels: "\(channels.joined(separator: ","))"])
             while true {
                 let found = try await connection.notifications(until: .now + heartbeat)
                 for notification in found {
@@ -88,7 +90,7 @@ public actor Listener {
         let pause = backoff.next()
         logger.warning(
             "failed to listen for notifications, will retry",
-            metadata: ["reason": "\(error)", "next_attempt_in": "\(pause)"])
+            metadata: [LogKey.reason: "\(error)", LogKey.nextAttemptIn: "\(pause)"])
         send(.lost(reason: error.description))
         // Cancellation ends the pause; the caller's loop checks for it.
         try? await Task.sleep(for: pause)

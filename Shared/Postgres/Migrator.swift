@@ -1,4 +1,5 @@
 public import Logging
+import Telemetry
 
 /// Applies the migrations of one schema. Each file runs in its own transaction, together with its row in
 /// `<schema>.migrations`. An advisory lock lets one migrator work at a time.
@@ -68,7 +69,9 @@ public struct Migrator: Sendable {
             try await apply(migration, script, on: connection)
             logger.info(
                 "applied migration",
-                metadata: ["schema": "\(schema)", "number": "\(migration.number)", "name": "\(migration.name)"])
+                metadata: [
+                    LogKey.schema: "\(schema)", LogKey.number: "\(migration.number)", LogKey.name: "\(migration.name)",
+                ])
         }
         return plan.map(\.number)
     }

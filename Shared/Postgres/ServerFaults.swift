@@ -34,7 +34,7 @@ public final class ServerFaults: Sendable {
             state.logged = (refusal.sqlState, now)
             return true
         }
-        if isNews { logger.error("database statements fail", metadata: ["error": "\(error)"]) }
+        if isNews { logger.error("database statements fail", error: error) }
     }
 
     /// Returns the newest fault if it is not older than `age`.

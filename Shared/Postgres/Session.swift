@@ -2,6 +2,7 @@ import CLibpq
 import Dispatch
 import Glibc
 import Logging
+import Telemetry
 
 /// An open `PGconn` and the watch of its socket, in non-blocking pipeline mode. Only the queue of its connection actor
 /// uses it. `deinit` ends the session.
@@ -82,7 +83,7 @@ private final class NoticeLog: Sendable {
     init(_ logger: Logger) { self.logger = logger }
 
     func note(_ result: OpaquePointer) {
-        logger.debug("received PostgreSQL notice", metadata: ["notice": "\(ServerError(result).debugDescription)"])
+        logger.debug("received PostgreSQL notice", metadata: [LogKey.notice: "\(ServerError(result).debugDescription)"])
     }
 }
 

@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import Telemetry
 
 /// Ends idle sessions that block a partition of this process, through `bus.end_blockers`. The server's own timeouts do
 /// not run while it waits for the rest of a pipeline.
@@ -26,10 +27,10 @@ struct BlockerWatch: Sendable {
                 isAllowed = true
             } catch  where error.sqlState == "42501" {
                 // The error names the missing right. It is logged once.
-                if isAllowed { logger.error("failed to look for blocking sessions", metadata: ["error": "\(error)"]) }
+                if isAllowed { logger.error("failed to look for blocking sessions", error: error) }
                 isAllowed = false
             } catch {
-                logger.debug("failed to look for blocking sessions", metadata: ["error": "\(error)"])
+                logger.debug("failed to look for blocking sessions", error: error)
             }
         }
         await pool.close()
@@ -37,7 +38,7 @@ struct BlockerWatch: Sendable {
 
     private func look() async throws(PostgresError) {
         for row in try await pool.execute(Query(Self.end, [.double(patience / .seconds(1))])) {
-            let metadata: Logger.Metadata = ["pid": "\(try row.int(0))", "role": "\(try row.text(1))"]
+            let metadata: Logger.Metadata = [LogKey.pid: "\(try row.int(0))", LogKey.role: "\(try row.text(1))"]
             if try row.bool(2) {
                 logger.warning("ended idle session that blocked the log", metadata: metadata)
             } else {

@@ -4,6 +4,7 @@ import Logging
 import Machines
 import Postgres
 import Synchronization
+import Telemetry
 
 /// The living members of a consumer at the last look.
 struct Membership: Sendable, Equatable {
@@ -59,7 +60,7 @@ actor LeaseKeeper<M: Machine> {
                 lastRound = .now
                 try await sweep()
             } catch {
-                logger.warning("failed to renew leases, will retry", metadata: ["error": "\(error)"])
+                logger.warning("failed to renew leases, will retry", error: error)
             }
             try? await Task.sleep(for: Self.renewal)
         }
@@ -144,7 +145,7 @@ actor LeaseKeeper<M: Machine> {
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
         await workers[partition].leaseLost()
-        logger.warning("lost lease", metadata: ["partition": "\(partition)"])
+        logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
     }
 
     private func acquire(_ partition: Int) async throws {
@@ -166,11 +167,11 @@ actor LeaseKeeper<M: Machine> {
     func releaseAll() async {
         for partition in owned.sorted() {
             do { try await release(partition) } catch {
-                logger.debug("failed to release lease, it will expire", metadata: ["error": "\(error)"])
+                logger.debug("failed to release lease, it will expire", error: error)
             }
         }
         do { _ = try await pool.execute([Query(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
-            logger.debug("failed to remove membership, it will expire", metadata: ["error": "\(error)"])
+            logger.debug("failed to remove membership, it will expire", error: error)
         }
         await pool.close()
     }

@@ -2,6 +2,7 @@ import EventLog
 import Logging
 import Machines
 import Postgres
+import Telemetry
 
 /// Protection against commands that end the process.
 ///
@@ -72,7 +73,7 @@ extension PartitionWorker {
             commandGuard.condemned.insert(name)
             logger.error(
                 "blocked command, each process that ran it ended",
-                metadata: ["partition": "\(partition)", "command": "\(name)"])
+                metadata: [LogKey.partition: "\(partition)", LogKey.command: "\(name)"])
         }
         return .noted
     }

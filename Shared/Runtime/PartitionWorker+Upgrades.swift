@@ -2,6 +2,7 @@ import Contracts
 import Logging
 import Machines
 import Postgres
+import Telemetry
 
 /// Upgrades of older states that need the log. The worker never reads a history under the cursor's lock. It leaves
 /// inputs of such an aggregate to a later batch, and upgrades the state in between.
@@ -13,7 +14,7 @@ extension PartitionWorker {
         passTurn()
         do { try await upgrade(states) } catch {
             logger.warning(
-                "failed to upgrade states, will retry", metadata: ["partition": "\(partition)", "error": "\(error)"])
+                "failed to upgrade states, will retry", error: error, metadata: [LogKey.partition: "\(partition)"])
             // Their inputs arrive again at once.
             try? await Task.sleep(for: Self.pauseAfterFailure)
         }
@@ -26,7 +27,8 @@ extension PartitionWorker {
         for state in result.unreadable {
             unreadable[state.key] = state.eventCount
             logger.error(
-                "failed to read stored state", metadata: ["partition": "\(partition)", "aggregate": "\(state.key)"])
+                "failed to read stored state",
+                metadata: [LogKey.partition: "\(partition)", LogKey.aggregate: "\(state.key)"])
         }
     }
 }

@@ -6,6 +6,7 @@ import Machines
 import OrderedCollections
 import Postgres
 import Synchronization
+import Telemetry
 import Timeline
 
 /// Runs one service's machine on one partition, batch after batch. While a batch commits, the next one gathers.
@@ -310,7 +311,7 @@ extension PartitionWorker {
             // Logged as an error once for each outage of the database.
             logger.log(
                 level: isReachable ? .error : .debug, "failed to run batch",
-                metadata: ["partition": "\(partition)", "error": "\(error)"])
+                error: error, metadata: [LogKey.partition: "\(partition)"])
             isReachable = false
             // The inputs are still in the log. The poll looks again.
             if plan.log != nil { noLookBefore = .now + Self.pauseAfterFailure }
@@ -360,7 +361,7 @@ extension PartitionWorker {
                 halt = reason
                 logger.error(
                     "log needs a newer program, partition halted",
-                    metadata: ["partition": "\(partition)", "reason": "\(reason)"])
+                    metadata: [LogKey.partition: "\(partition)", LogKey.reason: "\(reason)"])
             }
         }
         for one in done.batch.setAside {
@@ -369,8 +370,8 @@ extension PartitionWorker {
             logger.error(
                 "set input aside, parked its device",
                 metadata: [
-                    "partition": "\(partition)", "aggregate": "\(one.key)", "offset": "\(one.offset)",
-                    "reason": "\(reason)",
+                    LogKey.partition: "\(partition)", LogKey.aggregate: "\(one.key)", LogKey.offset: "\(one.offset)",
+                    LogKey.reason: "\(reason)",
                 ])
         }
         for key in done.batch.changed.keys {
@@ -390,7 +391,7 @@ extension PartitionWorker {
         // Logged as an error once for each input that blocks the log.
         logger.log(
             level: failing == nil ? .error : .debug, "database refused data of batch",
-            metadata: ["partition": "\(partition)", "inputs": "\(bad.inputs)", "error": "\(bad.error)"])
+            error: bad.error, metadata: [LogKey.partition: "\(partition)", LogKey.inputs: "\(bad.inputs)"])
         if plan.log != nil { lookAtLog = true }
         if plan.log == nil, waiting.count == 1 {
             let isItsFault = bad.isProven || refusedSince.map { lastDataCommit > $0 } ?? true

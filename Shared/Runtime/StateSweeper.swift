@@ -3,6 +3,7 @@ import Logging
 import Machines
 import Postgres
 import Synchronization
+import Telemetry
 
 /// Upgrades the states of older machines in the partitions that this process owns. So idle devices get the new
 /// machine's deadlines, and retention can drop old events.
@@ -72,7 +73,7 @@ final class StateSweeper<M: Machine>: Sendable {
                     guard !Task.isCancelled else { return }
                     logger.warning(
                         "failed to upgrade states, will retry",
-                        metadata: ["partition": "\(partition)", "error": "\(error)"])
+                        error: error, metadata: [LogKey.partition: "\(partition)"])
                     due[partition] = .now + .seconds(5)
                 }
             }
@@ -93,8 +94,8 @@ final class StateSweeper<M: Machine>: Sendable {
             logger.info(
                 "upgraded states",
                 metadata: [
-                    "partition": "\(partition)", "version": "\(M.version)", "states": "\(found)",
-                    "unreadable": "\(unreadable)",
+                    LogKey.partition: "\(partition)", LogKey.version: "\(M.version)", LogKey.states: "\(found)",
+                    LogKey.unreadable: "\(unreadable)",
                 ])
         }
         // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
@@ -144,7 +145,7 @@ final class StateSweeper<M: Machine>: Sendable {
             guard let last = states.last else { return unreadable }
             let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
             for state in result.unreadable {
-                logger.error("failed to read stored state", metadata: ["aggregate": "\(state.key)"])
+                logger.error("failed to read stored state", metadata: [LogKey.aggregate: "\(state.key)"])
             }
             unreadable += result.unreadable.count
             progress.withLock { progress in

@@ -3,6 +3,7 @@ import Glibc
 import Logging
 import Postgres
 import Synchronization
+import Telemetry
 
 /// The durations after which the runtime acts on a stall.
 public struct StallLimits: Sendable {
@@ -110,11 +111,11 @@ final class Watchdog: Sendable {
         case .decision(let partition):
             logger.critical(
                 "decision exceeded its time limit, ending the process",
-                metadata: ["partition": "\(partition)", "limit": "\(limits.decision)"])
+                metadata: [LogKey.partition: "\(partition)", LogKey.limit: "\(limits.decision)"])
         case .call:
             logger.critical(
                 "database call exceeded its deadline, ending the process",
-                metadata: ["limit": "\(limits.overdueCall)"])
+                metadata: [LogKey.limit: "\(limits.overdueCall)"])
         }
         leave()
     }

@@ -3,7 +3,6 @@ import Logging
 import Postgres
 import ServiceLifecycle
 import Synchronization
-import Telemetry
 
 /// Probes the database in the background with statements like the service's own.
 ///
@@ -125,8 +124,7 @@ final class DatabaseWatch: Service {
         }
         guard isNews else { return }
         if let error {
-            logger.error(
-                "failed to probe database, requests that need it get 503", metadata: [LogKey.error: "\(error)"])
+            logger.error("failed to probe database, requests that need it get 503", error: error)
         } else {
             logger.notice("probed database successfully again")
         }

@@ -3,7 +3,6 @@ public import Logging
 public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
-import Telemetry
 
 /// The server's certificate chain and key from PEM files. It reloads changed files for new connections.
 public final class ServerCertificate: Service {
@@ -130,9 +129,7 @@ public final class ServerCertificate: Service {
                 return true
             }
             if isToSay {
-                logger.error(
-                    "failed to reload certificate, still using the previous one",
-                    metadata: [LogKey.error: .string(error.description)])
+                logger.error("failed to reload certificate, still using the previous one", error: error)
             }
             return false
         }

@@ -13,22 +13,6 @@ public enum LogFormat: String, Sendable, CaseIterable {
     case auto
 }
 
-/// The keys of log metadata.
-public enum LogKey {
-    public static let trace = "trace"
-    public static let method = "method"
-    public static let route = "route"
-    public static let error = "error"
-    /// The name of a health check.
-    public static let check = "check"
-    /// The key of an aggregate, such as `device:d1`. A name that ends in `key` would mark a secret.
-    public static let aggregate = "aggregate"
-    /// The address of a client.
-    public static let address = "address"
-    /// The number of requests that a line summarises.
-    public static let requests = "requests"
-}
-
 /// Writes log lines to standard error by default.
 ///
 /// It replaces secrets: values under names such as `password` or `token`, passwords in URLs, and bearer credentials.

@@ -57,7 +57,7 @@ struct Counting: Service {
             where error.isConnectionProblem
         {
             // The pool logs it.
-        } catch { logger.warning("failed to count events, will retry", metadata: ["error": "\(error)"]) }
+        } catch { logger.warning("failed to count events, will retry", error: error) }
     }
 
     /// Counts all events in the log, and deletes the counts of days that retention has dropped.

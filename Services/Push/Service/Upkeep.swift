@@ -40,7 +40,7 @@ struct Upkeep: Service {
                     pause = streak.fail(within: .seconds(600))
                     logger.log(
                         level: streak.level, "failed to delete old counts and subscriptions, will retry",
-                        metadata: [LogKey.error: "\(error)", "failures": "\(streak.count)"])
+                        error: error, metadata: [LogKey.failures: "\(streak.count)"])
                 }
             }
         }
@@ -90,7 +90,7 @@ struct Upkeep: Service {
             } catch {
                 logger.warning(
                     "failed to unsubscribe device from deleted channel, will retry",
-                    metadata: [LogKey.error: "\(error)", LogKey.aggregate: "\(key)"])
+                    error: error, metadata: [LogKey.aggregate: "\(key)"])
                 continue
             }
             told.append(key)

@@ -55,11 +55,10 @@ public struct ProblemMiddleware: RouterMiddleware {
             return Problem(RuntimeError.databaseUnavailable)
         default:
             context.logger.error(
-                "failed to process request",
+                "failed to process request", error: error,
                 metadata: [
                     LogKey.method: .string(request.method.rawValue),
                     LogKey.route: .string(context.endpointPath ?? "none"),
-                    LogKey.error: .string(String(describing: error)),
                 ])
             return .internalError
         }

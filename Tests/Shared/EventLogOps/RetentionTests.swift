@@ -260,7 +260,9 @@ private struct Ear: LogHandler {
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) { hear(event.level, "\(event.message) \(event.metadata ?? [:])") }
+    func log(event: LogEvent) {
+        hear(event.level, "\(event.message) \(event.metadata ?? [:]) \(event.error.map { "\($0)" } ?? "")")
+    }
 }
 
 extension OpsFixture {

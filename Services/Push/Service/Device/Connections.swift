@@ -67,7 +67,7 @@ final class Connections: Service {
             try await table.remove(held)
         } catch {
             own.withLock { $0.unnoted.append(held) }
-            logger.warning("failed to record disconnection, will retry", metadata: [LogKey.error: "\(error)"])
+            logger.warning("failed to record disconnection, will retry", error: error)
         }
     }
 
@@ -134,8 +134,7 @@ final class Connections: Service {
             do { try await round() } catch {
                 if Task.isCancelled { return }
                 logger.warning(
-                    "failed to maintain connections, will retry",
-                    metadata: [LogKey.error: "\(error)", "task": "\(what)"])
+                    "failed to maintain connections, will retry", error: error, metadata: [LogKey.task: "\(what)"])
             }
         } while (try? await Task.sleep(for: Self.renewal)) != nil
     }
@@ -147,7 +146,7 @@ final class Connections: Service {
         while let dead = try await table.claim(by: holder) {
             // A parked device keeps its holder for a long time: log each holder once.
             if own.withLock({ $0.told.insert(dead).inserted }) {
-                logger.notice("disconnect devices of lost process", metadata: ["holder": "\(dead)"])
+                logger.notice("disconnect devices of lost process", metadata: [LogKey.holder: "\(dead)"])
             }
             var last: UUID?
             while let page = try await table.page(of: dead, after: last, limit: Self.page), let end = page.last {
@@ -165,11 +164,12 @@ final class Connections: Service {
                 let lost = try await table.restore(in: partition)
                 guard lost > 0 else { continue }
                 logger.notice(
-                    "restored rows of connections", metadata: ["count": "\(lost)", "partition": "\(partition)"])
+                    "restored rows of connections",
+                    metadata: [LogKey.count: "\(lost)", LogKey.partition: "\(partition)"])
             } catch {
                 logger.warning(
                     "failed to restore rows of connections, will retry",
-                    metadata: [LogKey.error: "\(error)", "partition": "\(partition)"])
+                    error: error, metadata: [LogKey.partition: "\(partition)"])
             }
         }
     }
@@ -180,9 +180,7 @@ final class Connections: Service {
             for held in page {
                 group.addTask {
                     do { try await self.disconnect(held, .processLost) } catch {
-                        self.logger.warning(
-                            "failed to disconnect device of lost process, will retry",
-                            metadata: [LogKey.error: "\(error)"])
+                        self.logger.warning("failed to disconnect device of lost process, will retry", error: error)
                         return nil
                     }
                     return held.connection

@@ -80,7 +80,7 @@ struct NotificationCounts: Service {
             while (try? await Task.sleep(for: pause)) != nil {
                 do { pause = try await round() ? .milliseconds(50) : .seconds(1) } catch {
                     if Task.isCancelled { return }
-                    logger.warning("failed to count notifications, will retry", metadata: [LogKey.error: "\(error)"])
+                    logger.warning("failed to count notifications, will retry", error: error)
                     pause = .seconds(1)
                 }
             }

@@ -28,7 +28,7 @@ extension BroadcastRelay {
             metrics.set(.broadcastsUndelivered, to: Double(try await outbox.undelivered()))
         } catch {
             guard !Task.isCancelled else { return }
-            logger.warning("failed to retry undelivered broadcasts, will retry", metadata: [LogKey.error: "\(error)"])
+            logger.warning("failed to retry undelivered broadcasts, will retry", error: error)
         }
     }
 
@@ -85,7 +85,7 @@ extension BroadcastRelay {
     private static func metadata(
         of device: BroadcastOutbox.Undelivered, error: String? = nil
     ) -> Logger.Metadata {
-        var metadata: Logger.Metadata = ["device": "\(device.key)", "broadcast": "\(device.relay.broadcast)"]
+        var metadata: Logger.Metadata = [LogKey.device: "\(device.key)", LogKey.broadcast: "\(device.relay.broadcast)"]
         if let error { metadata[LogKey.error] = "\(error)" }
         return metadata
     }

@@ -83,7 +83,7 @@ final class BroadcastRelay: Service {
             return relays
         } catch {
             if !Task.isCancelled {
-                logger.warning("failed to claim broadcasts, will retry", metadata: [LogKey.error: "\(error)"])
+                logger.warning("failed to claim broadcasts, will retry", error: error)
             }
             return []
         }
@@ -106,7 +106,7 @@ final class BroadcastRelay: Service {
             if !Task.isCancelled {
                 logger.warning(
                     "failed to relay broadcast, will retry",
-                    metadata: [LogKey.error: "\(error)", "broadcast": "\(relay.broadcast)"])
+                    error: error, metadata: [LogKey.broadcast: "\(relay.broadcast)"])
             }
             // If this fails, the lease expires.
             try? await outbox.release(relay)
@@ -148,7 +148,7 @@ final class BroadcastRelay: Service {
                     logger.error(
                         "failed to submit broadcast to device, will retry",
                         metadata: [
-                            LogKey.error: "\(reason)", "device": "\(key)", "broadcast": "\(relay.broadcast)",
+                            LogKey.error: "\(reason)", LogKey.device: "\(key)", LogKey.broadcast: "\(relay.broadcast)",
                         ])
                 }
                 start()

@@ -17,7 +17,7 @@ struct CredentialSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    logger.warning("failed to remove unused credentials, will retry", metadata: ["error": "\(error)"])
+                    logger.warning("failed to remove unused credentials, will retry", error: error)
                 }
                 try await Task.sleep(for: Self.pause)
             }

@@ -83,7 +83,7 @@ struct ContentRoutes: Sendable {
     func discard(_ file: String) async {
         do { try await storage.remove(file, from: .contents) } catch {
             // The file only wastes space.
-            logger.warning("failed to remove a file of content, the sweep will retry", metadata: ["error": "\(error)"])
+            logger.warning("failed to remove a file of content, the sweep will retry", error: error)
         }
     }
 }

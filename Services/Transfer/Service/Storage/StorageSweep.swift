@@ -42,7 +42,7 @@ struct StorageSweep: Service {
             while true {
                 do { try await sweep() } catch {
                     logger.warning(
-                        "failed to sweep unreferenced files, will retry", metadata: metadata(["error": "\(error)"]))
+                        "failed to sweep unreferenced files, will retry", error: error, metadata: metadata([:]))
                 }
                 try await Task.sleep(for: pause)
             }
@@ -77,7 +77,7 @@ struct StorageSweep: Service {
         }
         logger.error(
             "refused to sweep unreferenced files; set SWEEP_LIMIT=100 if the database belongs to DATA_DIRECTORY",
-            metadata: metadata(["files": "\(files)", "leftovers": "\(leftovers)"]))
+            metadata: metadata([LogKey.files: "\(files)", LogKey.leftovers: "\(leftovers)"]))
         return true
     }
 
@@ -86,14 +86,14 @@ struct StorageSweep: Service {
         let leftovers = Set(try await unnamed(of: trashed))
         let count = try await move(trashed.filter { !leftovers.contains($0) }, from: folder.trash, to: folder)
         guard count > 0 else { return }
-        logger.notice("restored referenced files from the trash", metadata: metadata(["files": "\(count)"]))
+        logger.notice("restored referenced files from the trash", metadata: metadata([LogKey.files: "\(count)"]))
     }
 
     private func trash(_ leftovers: [String]) async throws {
         let count = try await move(leftovers, from: folder, to: folder.trash)
         guard count > 0 else { return }
         metrics.add(Double(count), to: .filesTrashed, ["folder": folder.rawValue])
-        logger.notice("moved unreferenced files to the trash", metadata: metadata(["files": "\(count)"]))
+        logger.notice("moved unreferenced files to the trash", metadata: metadata([LogKey.files: "\(count)"]))
     }
 
     private func emptyTrash() async throws {
@@ -104,7 +104,7 @@ struct StorageSweep: Service {
             }
         }
         guard !due.isEmpty else { return }
-        logger.notice("emptied the trash", metadata: metadata(["files": "\(due.count)"]))
+        logger.notice("emptied the trash", metadata: metadata([LogKey.files: "\(due.count)"]))
     }
 
     /// - Returns: the number of files that this process moved. Another process may have moved the others.
@@ -136,11 +136,11 @@ struct StorageSweep: Service {
     }
 
     private func complain(_ words: Logger.Message, _ name: String, _ error: StorageError) {
-        logger.warning(words, metadata: metadata(["file": "\(name)", "error": "\(error)"]))
+        logger.warning(words, error: error, metadata: metadata([LogKey.file: "\(name)"]))
     }
 
     private func metadata(_ more: Logger.Metadata) -> Logger.Metadata {
-        more.merging(["folder": "\(folder.rawValue)"]) { $1 }
+        more.merging([LogKey.folder: "\(folder.rawValue)"]) { $1 }
     }
 }
 

@@ -1,5 +1,6 @@
 import Logging
 import ServiceLifecycle
+import Telemetry
 
 /// Removes the files and rows of uploads that were deleted or have expired.
 struct UploadSweep: Service {
@@ -11,7 +12,7 @@ struct UploadSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    store.logger.warning("failed to sweep uploads, will retry", metadata: ["error": "\(error)"])
+                    store.logger.warning("failed to sweep uploads, will retry", error: error)
                 }
                 try await Task.sleep(for: pause)
             }
@@ -31,7 +32,7 @@ struct UploadSweep: Service {
                         isEmptied = false
                         store.logger.warning(
                             "failed to remove files of an upload, will retry",
-                            metadata: ["upload": "\(id)", "error": "\(error)"])
+                            error: error, metadata: [LogKey.upload: "\(id)"])
                     }
                 }
             }

@@ -71,7 +71,7 @@ struct AttemptExchange: Sendable {
                     ?? .fail(claim, total: durable, failure.end)
             }
         } catch let error as StorageError {
-            runner.logger.error("failed to store or read bytes, attempt ends", metadata: ["error": "\(error)"])
+            runner.logger.error("failed to store or read bytes, attempt ends", error: error)
             end = .fail(claim, total: 0, AttemptEnd(error))
         }
         var commands = [end]

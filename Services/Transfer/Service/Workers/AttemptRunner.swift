@@ -35,7 +35,7 @@ struct AttemptRunner: Sendable {
             await giveUp(error)
         } catch {
             if Task.isCancelled { return }
-            logger.warning("failed to run an attempt, a scan will retry", metadata: ["error": "\(error)"])
+            logger.warning("failed to run an attempt, a scan will retry", error: error)
         }
     }
 
@@ -64,7 +64,7 @@ struct AttemptRunner: Sendable {
             }
         } catch let error as StorageError {
             // The system reports lost writes only once, so this error ends the attempt.
-            logger.error("failed to make bytes durable, attempt ends", metadata: ["error": "\(error)"])
+            logger.error("failed to make bytes durable, attempt ends", error: error)
             end = [.fail(claim, total: 0, AttemptEnd(error))]
         }
         for command in end {
@@ -82,7 +82,7 @@ struct AttemptRunner: Sendable {
 
     /// Ends the attempt after a storage error.
     private func giveUp(_ error: StorageError) async {
-        logger.error("failed to store or read bytes, attempt ends", metadata: ["error": "\(error)"])
+        logger.error("failed to store or read bytes, attempt ends", error: error)
         // If this fails too, a later scan finds the attempt.
         _ = try? await submit(.fail(claim, total: 0, AttemptEnd(error)))
     }

@@ -10,6 +10,7 @@ import Runtime
 import ServiceKit
 import ServiceLifecycle
 import Synchronization
+import Telemetry
 import TransferMachine
 
 /// The transfer worker of a process. It runs the attempts that machines schedule, and stops those that machines end.
@@ -91,7 +92,7 @@ final class TransferWorkers: Service {
                 scanned = .now
                 for worker in dead { try await table.reap(worker) }
             } catch {
-                logger.warning("failed to look for attempts, will retry", metadata: ["error": "\(error)"])
+                logger.warning("failed to look for attempts, will retry", error: error)
             }
         }
     }
@@ -117,7 +118,7 @@ final class TransferWorkers: Service {
                 }
             } catch {
                 if Task.isCancelled { return }
-                logger.warning("failed to follow the log, will retry", metadata: ["error": "\(error)"])
+                logger.warning("failed to follow the log, will retry", error: error)
                 try? await Task.sleep(for: .seconds(1))
             }
         }
@@ -193,7 +194,7 @@ final class TransferWorkers: Service {
             // A failure of one device must not delay the others.
             logger.warning(
                 "failed to take over an attempt, will retry",
-                metadata: ["device": "\(offer.slot.key)", "error": "\(error)"])
+                error: error, metadata: [LogKey.device: "\(offer.slot.key)"])
         }
     }
 

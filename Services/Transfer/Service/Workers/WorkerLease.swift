@@ -28,7 +28,7 @@ struct WorkerLease: Sendable {
                 try await table.enrol(worker)
                 if !isKnown { begun() }
                 isKnown = true
-            } catch { logger.warning("failed to renew a worker lease, will retry", metadata: ["error": "\(error)"]) }
+            } catch { logger.warning("failed to renew a worker lease, will retry", error: error) }
             try? await Task.sleep(for: Self.renewal)
         }
     }

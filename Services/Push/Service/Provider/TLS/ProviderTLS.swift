@@ -6,6 +6,7 @@ import NIOSSL
 import NIOTLS
 import ServiceKit
 import SwiftASN1
+import Telemetry
 import X509
 
 /// TLS of the provider endpoint: HTTP/2 by ALPN, and optional client certificates.
@@ -66,7 +67,7 @@ extension ProviderTLS {
                 chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path,
                 names: authority.names, logger: logger, adapt: Self.adapt)
             authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
-            logger.info("use development authority", metadata: ["file": "\(authority.caFile.path)"])
+            logger.info("use development authority", metadata: [LogKey.file: "\(authority.caFile.path)"])
         default:
             throw ConfigurationError(
                 "APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY (--apns-tls-key) must be set together")
