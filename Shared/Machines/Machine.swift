@@ -53,15 +53,6 @@ public protocol Machine: Record {
     var reservedSlots: [ReservedSlot] { get }
 }
 
-/// The reason why a machine refuses an input. A refusal changes nothing.
-public protocol MachineRefusal: Error, Sendable {
-    /// The reason why another service's event can't be read; nil if the machine read it and its rules refuse it.
-    ///
-    /// A refused event changes nothing. An unreadable event might have changed something. So the runtime parks its
-    /// device, or halts if a newer program wrote the event.
-    var unreadable: ContractError? { get }
-}
-
 extension Machine {
     /// The state of an aggregate without events.
     public init() { self = .placeholder }

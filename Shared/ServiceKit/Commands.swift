@@ -103,8 +103,8 @@ public struct Commands<M: Machine>: Sendable {
     }
 
     private func asProblem<T>(_ body: () async throws -> T) async throws -> T {
-        do { return try await body() } catch let refusal as any ProblemConvertible { throw refusal.problem } catch let
-            error as RuntimeError
+        do { return try await body() } catch let refusal as M.Refusal { throw refusal.problem } catch let error
+            as RuntimeError
         { throw Problem(error) }
     }
 

@@ -50,10 +50,10 @@ public struct Brittle: Machine, Equatable {
             if decision.policy.isBroken, data.contains("trap") { preconditionFailure("the event ends the process") }
             while decision.policy.isBroken, data.contains("loop") {}
             if decision.policy.isBroken, data.contains("malformed") {
-                throw Refusal(unreadable: .malformed(type: event.type, DocumentError([])))
+                throw .unreadableEvent(.malformed(type: event.type, DocumentError([])))
             }
             if decision.policy.isBroken, data.contains("newer") {
-                throw Refusal(unreadable: .newerVersion(type: event.type, version: 2, known: 1))
+                throw .unreadableEvent(.newerVersion(type: event.type, version: 2, known: 1))
             }
             if data.contains("unwelcome") { throw Refusal() }
             let isHeavy = decision.policy.isBroken && data.contains("heavy")

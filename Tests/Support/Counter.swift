@@ -17,9 +17,10 @@ public struct Counter: Machine, Equatable {
     }
 
     public typealias Policy = Void
-    public struct Refusal: MachineRefusal, Equatable {
-        public var unreadable: ContractError?
-        public init(unreadable: ContractError? = nil) { self.unreadable = unreadable }
+    public struct Refusal: MachineRefusal {
+        public let reason: RefusalReason
+        public init(_ reason: RefusalReason) { self.reason = reason }
+        public init() { self.init(.conflict, "refused", "Counter refuses", "The counter refuses.") }
     }
 
     public static let version = 1

@@ -1,94 +1,79 @@
 public import Contracts
 public import Machines
 
-/// The reason why a command was refused; `description` explains each case. A refused command changes nothing.
-public enum FetchRefusal: MachineRefusal, Equatable, CustomStringConvertible {
-    case deviceNotRegistered
-    case appNotInstalled(String)
+/// The reason for a refused command.
+public struct FetchRefusal: MachineRefusal {
+    public let reason: RefusalReason
+    public init(_ reason: RefusalReason) { self.reason = reason }
+
+    public static let deviceOff = Self(
+        .conflict, "device_off", "Device is switched off", "The device is switched off.")
     /// Background fetch needs iOS 7.
-    case unsupportedOnProfile(ProfileName)
-    /// A refresh of the app is in progress.
-    case fetchRunning(String)
-    // Refusals with the same names in `lifecycle`.
-    case modeNotDeclared
-    /// The manifest has permitted task identifiers, which disable background fetch.
-    case fetchDisabled
-    case deviceOff
-    case inForeground
-    case forceQuit
-    case backgroundRefreshDenied
-    case backgroundRefreshRestricted
-    case lowPowerMode
+    public static func unsupportedOnProfile(_ profile: ProfileName) -> Self {
+        unsupported(profile, "background fetch")
+    }
     /// Task requests need iOS 13.
-    case noTaskRequests(ProfileName)
-    // `BGTaskScheduler.Error` with a reason.
-    case taskUnavailable(String)
-    case tooManyPendingTaskRequests(TaskRequestKind, limit: Int)
-    case taskNotPermitted(String)
-    case immediateRunIneligible(String)
+    public static func noTaskRequests(_ profile: ProfileName) -> Self { unsupported(profile, "task requests") }
+    private static func unsupported(_ profile: ProfileName, _ feature: String) -> Self {
+        Self(
+            .conflict, "unsupported_on_profile", "Profile does not support this",
+            "\(profile.rawValue) has no \(feature).")
+    }
+    /// A refresh of the app is in progress.
+    public static func fetchRunning(_ fetch: String) -> Self {
+        Self(
+            .conflict, "fetch_running", "A refresh is in progress",
+            "Refresh \(fetch) of the app is in progress: wait until it ends.")
+    }
+
+    // The following have the names of refusals in `lifecycle`.
+    public static let modeNotDeclared = Self(
+        .conflict, "mode_not_declared", "Manifest does not declare the mode fetch",
+        "The manifest of the app does not declare the mode \"fetch\".")
+    /// The manifest has permitted task identifiers, which disable background fetch.
+    public static let fetchDisabled = Self(
+        .conflict, "background_fetch_disabled", "Background fetch is disabled",
+        "The manifest has permittedTaskIdentifiers, which disables background fetch: submit a task request instead.")
+    public static let inForeground = Self(
+        .conflict, "in_foreground", "App is in the foreground", "The app is in the foreground.")
+    public static let forceQuit = Self(
+        .conflict, "force_quit", "App was force-quit", "The user force-quit the app and has not opened it since.")
+    public static let backgroundRefreshDenied = Self(
+        .conflict, "background_refresh_denied", "Background App Refresh is off",
+        "Background App Refresh is off for the app or for the device.")
+    public static let backgroundRefreshRestricted = Self(
+        .conflict, "background_refresh_restricted", "Background App Refresh is restricted",
+        "Background App Refresh is restricted on the device.")
+    public static let lowPowerMode = Self(
+        .conflict, "low_power_mode", "Low Power Mode is on", "Low Power Mode is on.")
+
+    // `BGTaskScheduler.Error`, with Apple's name and number of its `Code`.
+    public static func taskUnavailable(_ reason: String) -> Self {
+        scheduler("bg_task_unavailable", "Background tasks are unavailable", "unavailable (1): \(reason)")
+    }
+    public static func tooManyPendingTaskRequests(_ kind: TaskRequestKind, limit: Int) -> Self {
+        scheduler(
+            "bg_task_too_many_pending_task_requests", "Too many task requests are pending",
+            "tooManyPendingTaskRequests (2): an app can have \(limit) pending of kind \(kind.rawValue)")
+    }
+    public static func taskNotPermitted(_ reason: String) -> Self {
+        scheduler("bg_task_not_permitted", "Task request is not permitted", "notPermitted (3): \(reason)")
+    }
+    public static func immediateRunIneligible(_ reason: String) -> Self {
+        scheduler("bg_task_immediate_run_ineligible", "Task can't run now", "immediateRunIneligible (4): \(reason)")
+    }
+    private static func scheduler(_ code: String, _ title: String, _ error: String) -> Self {
+        Self(.conflict, code, title, "BGTaskScheduler.Error.\(error).")
+    }
+
     /// Only a submitted request can run.
-    case taskNotPending(String)
-    case taskNotRunning(String)
-    /// An event of another service can't be decoded.
-    case unreadableEvent(ContractError)
-
-    public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
-
-    /// The problem code in error documents. It never changes.
-    public var code: String {
-        switch self {
-        case .deviceNotRegistered: "device_not_registered"
-        case .appNotInstalled: "app_not_installed"
-        case .unsupportedOnProfile, .noTaskRequests: "unsupported_on_profile"
-        case .fetchRunning: "fetch_running"
-        case .modeNotDeclared: "mode_not_declared"
-        case .fetchDisabled: "background_fetch_disabled"
-        case .deviceOff: "device_off"
-        case .inForeground: "in_foreground"
-        case .forceQuit: "force_quit"
-        case .backgroundRefreshDenied: "background_refresh_denied"
-        case .backgroundRefreshRestricted: "background_refresh_restricted"
-        case .lowPowerMode: "low_power_mode"
-        case .taskUnavailable: "bg_task_unavailable"
-        case .tooManyPendingTaskRequests: "bg_task_too_many_pending_task_requests"
-        case .taskNotPermitted: "bg_task_not_permitted"
-        case .immediateRunIneligible: "bg_task_immediate_run_ineligible"
-        case .taskNotPending: "task_not_pending"
-        case .taskNotRunning: "task_not_running"
-        case .unreadableEvent: "unreadable_event"
-        }
+    public static func taskNotPending(_ identifier: String) -> Self {
+        Self(
+            .notFound, "task_not_pending", "Task request is not pending",
+            "The app has no pending task request \(identifier): submit it first.")
     }
-
-    public var description: String {
-        switch self {
-        case .deviceNotRegistered: "The device is not registered."
-        case .appNotInstalled(let app): "The app \(app) is not installed."
-        case .unsupportedOnProfile(let profile): "\(profile.rawValue) has no background fetch."
-        case .fetchRunning(let fetch): "Refresh \(fetch) of the app is in progress: wait until it ends."
-        case .modeNotDeclared: "The manifest of the app does not declare the mode \"fetch\"."
-        case .fetchDisabled:
-            "The manifest has permittedTaskIdentifiers, which disables background fetch: submit a task request instead."
-        case .deviceOff: "The device is switched off."
-        case .inForeground: "The app is in the foreground."
-        case .forceQuit: "The user force-quit the app and has not opened it since."
-        case .backgroundRefreshDenied: "Background App Refresh is off for the app or for the device."
-        case .backgroundRefreshRestricted: "Background App Refresh is restricted on the device."
-        case .lowPowerMode: "Low Power Mode is on."
-        case .noTaskRequests(let profile): "\(profile.rawValue) has no task requests."
-        case .taskUnavailable(let reason): Self.scheduler("unavailable", 1, reason)
-        case .tooManyPendingTaskRequests(let kind, let limit):
-            Self.scheduler(
-                "tooManyPendingTaskRequests", 2, "an app can have \(limit) pending of kind \(kind.rawValue)")
-        case .taskNotPermitted(let reason): Self.scheduler("notPermitted", 3, reason)
-        case .immediateRunIneligible(let reason): Self.scheduler("immediateRunIneligible", 4, reason)
-        case .taskNotPending(let identifier): "The app has no pending task request \(identifier): submit it first."
-        case .taskNotRunning(let identifier): "Task \(identifier) of the app is not running."
-        case .unreadableEvent(let error): error.description
-        }
-    }
-
-    /// Returns a text with Apple's name and number (`BGTaskScheduler.Error.Code`).
-    private static func scheduler(_ name: String, _ number: Int, _ reason: String) -> String {
-        "BGTaskScheduler.Error.\(name) (\(number)): \(reason)."
+    public static func taskNotRunning(_ identifier: String) -> Self {
+        Self(
+            .conflict, "task_not_running", "Task is not running", "Task \(identifier) of the app is not running.")
     }
 }

@@ -3,9 +3,9 @@ import Foundation
 import HTTPKit
 public import Logging
 import Machines
-import PushMachine
-public import ServiceKit
+public import PushMachine
 import Timeline
+public import ServiceKit
 
 /// The service `push`, assembled from its parts.
 public enum Push {
@@ -108,3 +108,5 @@ public enum Push {
         }
     }
 }
+
+extension PushMachine: FleetMember {}

@@ -1,86 +1,76 @@
 public import Contracts
 public import Machines
 
-/// The reason why a command was refused; `description` explains each case. A refused command changes nothing.
-public enum TransferRefusal: MachineRefusal, Equatable, CustomStringConvertible {
-    case deviceNotRegistered
-    case appNotInstalled(String)
+/// The reason for a refused command.
+public struct TransferRefusal: MachineRefusal {
+    public let reason: RefusalReason
+    public init(_ reason: RefusalReason) { self.reason = reason }
+
     /// The call represents code of the app, and the app cannot run code.
-    case appNotRunning(AppPresence)
-    case unknownSession(String)
-    case unknownTask(Int)
-    /// `NSURLErrorBackgroundSessionInUseByAnotherProcess`, −996.
-    case sessionInUse(String)
-    case sessionInvalidated(String)
-    case unsupportedURL
-    case unusableResumeData
-    case unknownFile(String)
-    case unknownChallenge(String)
-    case nothingToClaim(Int)
-    case tooManyFiles(limit: Int)
-    case sessionNotAttached(String)
+    public static func appNotRunning(_ state: AppPresence) -> Self {
+        Self(
+            .conflict, "app_not_running", "App is not running",
+            "The app can't run code in state \"\(state.rawValue)\": launch or activate it first.")
+    }
+    public static func unknownSession(_ session: String) -> Self {
+        Self(.notFound, "unknown_session", "Session does not exist", "The app has no session \(session).")
+    }
+    public static func unknownTask(_ task: Int) -> Self {
+        Self(.notFound, "unknown_task", "Task does not exist", "The session has no task \(task).")
+    }
+    public static func sessionInUse(_ session: String) -> Self {
+        Self(
+            .conflict, "session_in_use", "Session belongs to another app",
+            "Session \(session) belongs to another app (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996).")
+    }
+    public static func sessionInvalidated(_ session: String) -> Self {
+        Self(
+            .conflict, "session_invalidated", "Session is invalidated",
+            "Session \(session) is invalidated and accepts no more tasks.")
+    }
+    public static let unsupportedURL = Self(
+        .unprocessable, "unsupported_url", "URL is not supported",
+        "The URL must be a valid http or https URL without credentials.")
+    public static let unusableResumeData = Self(
+        .unprocessable, "unusable_resume_data", "Resume data is not usable",
+        "The app has no download with this resume data: it was used already, or newer resume data replaced it.")
+    public static func unknownFile(_ name: String) -> Self {
+        Self(.notFound, "unknown_file", "File does not exist", "The app has no file \(name).")
+    }
+    public static func unknownChallenge(_ id: String) -> Self {
+        Self(
+            .notFound, "unknown_challenge", "Challenge is not pending",
+            "No task of the app waits for an answer to challenge \(id).")
+    }
+    public static func nothingToClaim(_ task: Int) -> Self {
+        Self(
+            .conflict, "nothing_to_claim", "Task has no file to claim",
+            "Task \(task) has no file to claim: it is an upload, it failed, or didFinishDownloadingTo has returned.")
+    }
+    public static func tooManyFiles(limit: Int) -> Self {
+        Self(
+            .conflict, "too_many_files", "App has too many files",
+            "An app can have \(limit) files, including files that downloads will become.")
+    }
+    public static func sessionNotAttached(_ session: String) -> Self {
+        Self(
+            .conflict, "session_not_attached", "Session is not attached",
+            "The current process of the app has not created session \(session): create it again with PUT first.")
+    }
     /// The state of the device exceeds ``TransferPolicy/stateBytes``.
-    case deviceFull
-    case tooManySessions(limit: Int)
-    case tooManyTasks(limit: Int)
-    case staleAttempt
-    /// An event of another service cannot be decoded.
-    case unreadableEvent(ContractError)
-
-    public var unreadable: ContractError? { if case .unreadableEvent(let error) = self { error } else { nil } }
-
-    /// The problem code in error documents. It never changes.
-    public var code: String {
-        switch self {
-        case .deviceNotRegistered: "device_not_registered"
-        case .appNotInstalled: "app_not_installed"
-        case .appNotRunning: "app_not_running"
-        case .unknownSession: "unknown_session"
-        case .unknownTask: "unknown_task"
-        case .sessionInUse: "session_in_use"
-        case .sessionInvalidated: "session_invalidated"
-        case .unsupportedURL: "unsupported_url"
-        case .unusableResumeData: "unusable_resume_data"
-        case .unknownFile: "unknown_file"
-        case .unknownChallenge: "unknown_challenge"
-        case .nothingToClaim: "nothing_to_claim"
-        case .tooManyFiles: "too_many_files"
-        case .sessionNotAttached: "session_not_attached"
-        case .deviceFull: "device_full"
-        case .tooManySessions: "too_many_sessions"
-        case .tooManyTasks: "too_many_tasks"
-        case .staleAttempt: "stale_attempt"
-        case .unreadableEvent: "unreadable_event"
-        }
+    public static let deviceFull = Self(
+        .conflict, "device_full", "Device is full",
+        "The device has too many tasks and files: wait until some finish, or remove some.")
+    public static func tooManySessions(limit: Int) -> Self {
+        Self(
+            .conflict, "too_many_sessions", "Device has too many sessions",
+            "A device can have \(limit) sessions: invalidate one first.")
     }
-
-    public var description: String {
-        switch self {
-        case .deviceNotRegistered: "The device is not registered."
-        case .appNotInstalled(let app): "The app \(app) is not installed."
-        case .appNotRunning(let state):
-            "The app can't run code in state \"\(state.rawValue)\": launch or activate it first."
-        case .unknownSession(let session): "The app has no session \(session)."
-        case .unknownTask(let task): "The session has no task \(task)."
-        case .sessionInUse(let session):
-            "Session \(session) belongs to another app (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996)."
-        case .sessionInvalidated(let session): "Session \(session) is invalidated and accepts no more tasks."
-        case .unsupportedURL: "The URL must be a valid http or https URL without credentials."
-        case .unusableResumeData:
-            "The app has no download with this resume data: it was used already, or newer resume data replaced it."
-        case .unknownFile(let name): "The app has no file \(name)."
-        case .unknownChallenge(let id): "No task of the app waits for an answer to challenge \(id)."
-        case .nothingToClaim(let task):
-            "Task \(task) has no file to claim: it is an upload, it failed, or didFinishDownloadingTo has returned."
-        case .tooManyFiles(let limit): "An app can have \(limit) files, including files that downloads will become."
-        case .sessionNotAttached(let session):
-            "The current process of the app has not created session \(session): create it again with PUT first."
-        case .deviceFull: "The device has too many tasks and files: wait until some finish, or remove some."
-        case .tooManySessions(let limit): "A device can have \(limit) sessions: invalidate one first."
-        case .tooManyTasks(let limit):
-            "A session can have \(limit) tasks that are unfinished or not yet reported to the app."
-        case .staleAttempt: "The attempt has ended, or another worker carries it out."
-        case .unreadableEvent(let error): error.description
-        }
+    public static func tooManyTasks(limit: Int) -> Self {
+        Self(
+            .conflict, "too_many_tasks", "Session has too many tasks",
+            "A session can have \(limit) tasks that are unfinished or not yet reported to the app.")
     }
+    public static let staleAttempt = Self(
+        .conflict, "stale_attempt", "Attempt is stale", "The attempt has ended, or another worker carries it out.")
 }

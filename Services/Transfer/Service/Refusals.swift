@@ -1,49 +1,9 @@
 import Contracts
 public import HTTPKit
 import HTTPTypes
+import Machines
 public import ServiceKit
 public import TransferMachine
-
-extension TransferRefusal: ProblemConvertible {
-    /// The problem document of the refusal.
-    public var problem: Problem {
-        let status: HTTPResponse.Status
-        switch self {
-        case .deviceNotRegistered, .appNotInstalled, .unknownSession, .unknownTask, .unknownFile, .unknownChallenge:
-            status = .notFound
-        case .unsupportedURL, .unusableResumeData: status = .unprocessableContent
-        case .appNotRunning, .sessionInUse, .sessionInvalidated, .tooManySessions, .tooManyTasks, .tooManyFiles,
-            .sessionNotAttached, .deviceFull, .nothingToClaim, .staleAttempt:
-            status = .conflict
-        case .unreadableEvent: status = .internalServerError
-        }
-        return Problem(status, code, title).with(detail: description)
-    }
-
-    private var title: String {
-        switch self {
-        case .deviceNotRegistered: "Device is not registered"
-        case .appNotInstalled: "App is not installed"
-        case .appNotRunning: "App is not running"
-        case .unknownSession: "Session does not exist"
-        case .unknownTask: "Task does not exist"
-        case .sessionInUse: "Session belongs to another app"
-        case .sessionInvalidated: "Session is invalidated"
-        case .unsupportedURL: "URL is not supported"
-        case .unusableResumeData: "Resume data is not usable"
-        case .unknownFile: "File does not exist"
-        case .unknownChallenge: "Challenge is not pending"
-        case .nothingToClaim: "Task has no file to claim"
-        case .tooManyFiles: "App has too many files"
-        case .sessionNotAttached: "Session is not attached"
-        case .deviceFull: "Device is full"
-        case .tooManySessions: "Device has too many sessions"
-        case .tooManyTasks: "Session has too many tasks"
-        case .staleAttempt: "Attempt is stale"
-        case .unreadableEvent: "Event is unreadable"
-        }
-    }
-}
 
 extension TransferMachine: FleetMember {}
 

@@ -22,10 +22,6 @@ extension Counter: FleetMember {
     public var fleet: String? { total > 0 ? "f1" : nil }
 }
 
-extension Counter.Refusal: ProblemConvertible {
-    public var problem: Problem { Problem(.conflict, "refused", "The counter refuses") }
-}
-
 struct Amount: Record {
     var amount = 0
 

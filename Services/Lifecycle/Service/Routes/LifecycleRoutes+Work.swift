@@ -3,6 +3,7 @@ import HTTPKit
 import HTTPTypes
 import Hummingbird
 import LifecycleMachine
+import Machines
 import OrderedCollections
 import Records
 import Timeline

@@ -165,14 +165,13 @@ struct ProviderEndpoint: Sendable {
     }
 
     private func answer(to refusal: PushRefusal, _ draft: ProviderRules.Draft) -> ProviderAnswer {
-        switch refusal {
-        case .unregistered(let since): revoked(.unregistered, since, draft)
-        case .expiredToken(let since): revoked(.expiredToken, since, draft)
-        case .deviceTokenNotForTopic: .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
-        case .badDeviceToken, .deviceNotRegistered, .appNotInstalled, .notRegistered:
-            .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .deviceOff, .noNetwork, .notConnected, .notificationNotShown, .notSubscribed, .unreadableEvent:
-            .refused(.internalServerError, apnsID: draft.apnsID)
+        switch refusal.reason.kind {
+        case .gone(let since):
+            revoked(refusal == .expiredToken(since: since) ? .expiredToken : .unregistered, since, draft)
+        case .invalid where refusal == .deviceTokenNotForTopic:
+            .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
+        case .invalid, .notFound: .refused(.badDeviceToken, apnsID: draft.apnsID)
+        case .conflict, .unprocessable, .unreadable: .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }
 

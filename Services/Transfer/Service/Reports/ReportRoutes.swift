@@ -1,6 +1,7 @@
 import Contracts
 import HTTPKit
 import Hummingbird
+import Machines
 import OrderedCollections
 import Records
 import Timeline

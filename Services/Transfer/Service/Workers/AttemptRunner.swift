@@ -27,9 +27,8 @@ struct AttemptRunner: Sendable {
                 let order = try await shaper.learn(\.?.shape) { try await submit(.startAttempt(claim)) }
                 if let order { try await move(order, shaper) }
             }
-        } catch TransferRefusal.staleAttempt, TransferRefusal.unknownSession, TransferRefusal.unknownTask {
-            // Another worker has the attempt, or its task is gone.
-        } catch TransferRefusal.deviceNotRegistered {
+        } catch let refusal as TransferRefusal where refusal == .staleAttempt || refusal.reason.kind == .notFound {
+            // Another worker has the attempt, or its task or its device is gone.
         } catch is CancellationError {
         } catch let error as StorageError {
             await giveUp(error)
