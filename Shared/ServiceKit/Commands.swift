@@ -39,7 +39,7 @@ public struct Commands<M: Machine>: Sendable {
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
     ///   - problem: refuses a new request; a repeated one gets its first answer.
     ///   - answer: renders the body.
-    /// - Throws: ``Problem``.
+    /// - Throws: ``Problem``, the machine's refusal, or `RuntimeError`.
     public func submit(
         _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
         status: HTTPResponse.Status = .ok, fingerprint: String? = nil, registers: Bool = false,
@@ -58,9 +58,7 @@ public struct Commands<M: Machine>: Sendable {
                 guard !match.isEmpty else { return }
                 try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
             }, answer: answer)
-        let answered = try await asProblem {
-            try await runtime.submit(submission) { wait in try await context.waiting { try await wait() } }
-        }
+        let answered = try await runtime.submit(submission) { wait in try await context.waiting { try await wait() } }
         var response = status == .noContent ? Response(status: status) : Response(json: answered.body, status: status)
         response.headers[.position] = "\(answered.partition):\(answered.offset)"
         return response
@@ -84,7 +82,7 @@ public struct Commands<M: Machine>: Sendable {
     /// - Parameter suffices: whether the state has the needed content. If not, or if the aggregate is unknown or of
     ///   another fleet, the service first reads the latest events about it, then the state again.
     /// - Throws: ``Problem``: `not_found` for an aggregate of another fleet or device, `behind` if the service has not
-    ///   read up to `Dormouse-Position`.
+    ///   read up to `Dormouse-Position`; `RuntimeError`.
     public func read(
         _ key: AggregateKey, _ request: Request, _ context: ServiceContext,
         suffices: @Sendable (M) -> Bool = { _ in true }
@@ -92,20 +90,14 @@ public struct Commands<M: Machine>: Sendable {
         let caller = try context.requireCaller(.read)
         try caller.requireOwn(key)
         try await waitForPosition(request, context)
-        var found = try await asProblem { try await runtime.state(key) }
+        var found = try await runtime.state(key)
         let isEnough = found.map { caller.hasFleet(of: $0.aggregate, registers: false) && suffices($0.aggregate.state) }
         if isEnough != true {
-            try await asProblem { try await context.waiting { try await runtime.catchUp(with: key) } }
-            found = try await asProblem { try await runtime.state(key) }
+            try await context.waiting { try await runtime.catchUp(with: key) }
+            found = try await runtime.state(key)
         }
         try caller.requireFleet(of: found?.aggregate ?? Aggregate(key: key), registers: false)
         return found
-    }
-
-    private func asProblem<T>(_ body: () async throws -> T) async throws -> T {
-        do { return try await body() } catch let refusal as M.Refusal { throw refusal.problem } catch let error
-            as RuntimeError
-        { throw Problem(error) }
     }
 
     /// Read your writes: waits until this service has read up to the request's `Dormouse-Position`.
@@ -121,9 +113,7 @@ public struct Commands<M: Machine>: Sendable {
 
     private func waitFor(_ place: LogPosition, _ context: ServiceContext) async throws {
         @Sendable func hasReached(within patience: Duration) async throws -> Bool {
-            try await asProblem {
-                try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
-            }
+            try await runtime.hasReached(partition: place.partition, offset: place.offset, within: patience)
         }
         // A position that is already reached needs no slot for waits.
         guard try await !hasReached(within: .zero) else { return }

@@ -2,6 +2,7 @@ import EventLog
 import HTTPTypes
 public import Hummingbird
 import Logging
+import Machines
 import NIOCore
 import Postgres
 import Records
@@ -41,6 +42,8 @@ public struct ProblemMiddleware: RouterMiddleware {
         case let problem as Problem:
             guard problem.code == Problem.notFound.code, problem.detail == nil else { return problem }
             return problem.with(detail: "\(table.shown(request)) does not exist, or this credential may not see it.")
+        case let refusal as any MachineRefusal: return refusal.problem
+        case let error as RuntimeError: return Problem(error)
         case let error as DocumentError: return Problem(error)
         case let error as JSONSyntaxError: return Problem(error)
         case is NIOTooManyBytesError: return .bodyTooLarge

@@ -1,7 +1,7 @@
 public import Contracts
 import HTTPTypes
 import Hummingbird
-import Runtime
+import Machines
 
 extension RouteTable {
     /// Waits until the service has read every event about an aggregate that is in the log now.
@@ -17,11 +17,9 @@ extension Route {
     func rereading(_ catchUp: RouteTable.CatchUp?) -> Handler {
         guard let catchUp, isRead, identifiers.contains("device") else { return handler }
         return { [handler] request, context in
-            do { return try await handler(request, context) } catch let refusal as Problem where refusal.mayBeEarly {
+            do { return try await handler(request, context) } catch  where Problem.mayBeEarly(error) {
                 let device = AggregateKey.device(try context.parameters.identifier("device"))
-                do { try await context.waiting { try await catchUp(device) } } catch let error as RuntimeError {
-                    throw Problem(error)
-                }
+                try await context.waiting { try await catchUp(device) }
                 return try await handler(request, context)
             }
         }
@@ -29,6 +27,9 @@ extension Route {
 }
 
 extension Problem {
-    /// Whether an event of another service may turn the refusal into a success.
-    fileprivate var mayBeEarly: Bool { [.notFound, .conflict, .gone].contains(status) }
+    /// Returns whether an event of another service may turn the refusal into a success.
+    fileprivate static func mayBeEarly(_ error: any Error) -> Bool {
+        guard let refusal = error as? Problem ?? (error as? any MachineRefusal)?.problem else { return false }
+        return [.notFound, .conflict, .gone].contains(refusal.status)
+    }
 }

@@ -72,12 +72,9 @@ struct NotificationStream: Sendable {
     ) async throws -> NotificationList {
         let command = PushCommand.poll(connection: UUID.random().lowercased, wait: wait)
         let origin = Origin(id: UUID.random(), traceparent: context.traceparent.description)
-        let answer: [UInt8]
-        do {
-            answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
-                NotificationList(inFlight: aggregate.state).jsonBytes
-            }
-        } catch let refusal as PushRefusal { throw refusal.problem }
+        let answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
+            NotificationList(inFlight: aggregate.state).jsonBytes
+        }
         let list = try NotificationList(jsonBytes: answer)
         guard list.items.isEmpty, wait > .zero,
             let event = try await context.waiting({ try await delivery(to: key, after: offset, within: wait) }),
