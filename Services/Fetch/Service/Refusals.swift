@@ -1,6 +1,6 @@
 import Contracts
 public import FetchMachine
-public import HTTPKit
+import HTTPKit
 import HTTPTypes
 import Machines
 public import ServiceKit

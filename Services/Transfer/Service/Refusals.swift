@@ -1,5 +1,5 @@
 import Contracts
-public import HTTPKit
+import HTTPKit
 import HTTPTypes
 import Machines
 public import ServiceKit

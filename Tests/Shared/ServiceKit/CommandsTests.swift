@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import EventLog
 import Foundation
-public import HTTPKit
+import HTTPKit
 import Hummingbird
 import Identity
 import Logging

@@ -1,4 +1,5 @@
 import Contracts
+import HTTPKit
 import HTTPTypes
 import Machines
 import Records
