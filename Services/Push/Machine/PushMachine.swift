@@ -66,13 +66,7 @@ public struct PushMachine: Machine {
     public var spentToday = 0
 
     public static let version = 2
-    public static let follows: Set<String> = [
-        LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type, LifecycleEvent.DeviceDeregistered.type,
-        LifecycleEvent.DevicePowered.type, LifecycleEvent.ConditionsChanged.type, LifecycleEvent.SettingsChanged.type,
-        LifecycleEvent.AppInstalled.type, LifecycleEvent.AppUninstalled.type, LifecycleEvent.AppLaunched.type,
-        LifecycleEvent.AppActivated.type, LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppTerminated.type,
-        LifecycleEvent.AppWoken.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
-    ]
+    public static let follows = DeviceFact.types.union([LifecycleEvent.SettingsChanged.type])
 
     /// Whether the device is connected, powered on and on a network.
     public var isOnline: Bool { connection != nil && hasNetwork }

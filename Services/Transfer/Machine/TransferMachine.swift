@@ -39,14 +39,6 @@ public struct TransferMachine: Machine {
     public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 
     public static let version = 2
-    public static let follows: Set<String> = [
-        LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type,
-        LifecycleEvent.DeviceDeregistered.type, LifecycleEvent.DevicePowered.type,
-        LifecycleEvent.ConditionsChanged.type, LifecycleEvent.AppInstalled.type, LifecycleEvent.AppUninstalled.type,
-        LifecycleEvent.AppLaunched.type, LifecycleEvent.AppActivated.type, LifecycleEvent.AppResigned.type,
-        LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppSuspended.type, LifecycleEvent.AppWoken.type,
-        LifecycleEvent.AppTerminated.type, LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type,
-    ]
 
     /// True: apps must return from callbacks and answer challenges in time.
     public static let ownsLimits = true

@@ -3,59 +3,46 @@ import Machines
 import OrderedCollections
 import Timeline
 
-// Events of `lifecycle`. An event that changes nothing for refreshes is dropped.
+// Facts of `lifecycle`. A fact that changes nothing for refreshes causes no event.
 extension FetchMachine {
-    public static let follows: Set<String> = [
-        LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type,
-        LifecycleEvent.DeviceDeregistered.type, LifecycleEvent.DevicePowered.type,
-        LifecycleEvent.ConditionsChanged.type, LifecycleEvent.SettingsChanged.type, LifecycleEvent.AppInstalled.type,
-        LifecycleEvent.AppUninstalled.type, LifecycleEvent.AppLaunched.type, LifecycleEvent.AppActivated.type,
-        LifecycleEvent.AppBackgrounded.type, LifecycleEvent.AppTerminated.type, LifecycleEvent.AppWoken.type,
-        LifecycleEvent.WakeCompleted.type, LifecycleEvent.WakeRefused.type, LifecycleEvent.WakeExpired.type,
-    ]
+    public static let follows = DeviceFact.types.union([
+        LifecycleEvent.SettingsChanged.type, LifecycleEvent.WakeExpired.type,
+    ])
 }
 
 extension Decision<FetchMachine> {
     mutating func handle(_ event: Event) throws(FetchRefusal) {
-        let told: LifecycleEvent
-        do { told = try LifecycleEvent(type: event.type, version: event.version, data: event.data) } catch {
-            throw .unreadableEvent(error)
-        }
-        if case .deviceRegistered(let event) = told { return describe(event.registration) }
-        guard state.profile != nil else { return }
-        switch told {
-        case .deviceUpdated(let event): describe(event.registration)
-        case .deviceDeregistered: emit(.deviceRemoved(.init()))
-        case .devicePowered(let event): power(event.power)
-        case .conditionsChanged(let event): change(event.conditions)
-        case .settingsChanged(let event): set(event.app, event.settings)
-        case .appInstalled(let event): install(event)
-        case .appUninstalled(let event): forget(event.app)
-        case .appLaunched(let event): open(event.app)
-        case .appActivated(let event): open(event.app)
-        case .appBackgrounded(let event): leave(event.app)
-        case .appTerminated(let event): end(event)
-        case .appWoken(let event): start(event)
-        case .wakeCompleted(let event): complete(event)
-        case .wakeRefused(let event): refuse(event)
-        case .wakeExpired(let event): expire(event)
-        // The machine does not follow other events.
-        default: break
+        switch try DeviceFact.read(event, isRegistered: state.profile != nil, orThrow: FetchRefusal.unreadableEvent) {
+        case .registration(let registration): describe(registration)
+        case .removal: emit(.deviceRemoved(.init()))
+        case .power(let isOn): power(isOn: isOn)
+        case .conditions(let report): change(report)
+        case .settings(let settings, let app): set(app, settings)
+        case .installation(let manifest, let app): install(app, manifest)
+        case .uninstallation(let app): forget(app)
+        case .opening(_, let app): open(app)
+        case .transition(let appState, let app): if !appState.isForeground { leave(app) }
+        case .termination(let event, let app): end(app, event)
+        case .wake(let event, let app): start(app, event)
+        case .wakeCompletion(let event, let app): complete(app, event)
+        case .wakeRefusal(let event, let app): refuse(app, event)
+        case .wakeExpiration(let event, let app): expire(app, event)
+        case nil: return
         }
     }
 
     private mutating func describe(_ registration: Registration) {
-        let described = FetchEvent.DeviceUpdated(
-            fleet: registration.fleet, profile: registration.profile, timeZone: registration.timeZone)
-        let known = state.profile.map {
-            FetchEvent.DeviceUpdated(fleet: state.fleet, profile: $0, timeZone: state.timeZone)
-        }
-        if described != known { emit(.deviceUpdated(described)) }
+        guard
+            state.profile != registration.profile || state.fleet != registration.fleet
+                || state.timeZone != registration.timeZone
+        else { return }
+        emit(
+            .deviceUpdated(
+                .init(fleet: registration.fleet, profile: registration.profile, timeZone: registration.timeZone)))
     }
 
     /// A reboot clears force quits.
-    private mutating func power(_ event: PowerEvent) {
-        let isOn = event != .off
+    private mutating func power(isOn: Bool) {
         if state.isPoweredOn != isOn { emit(.conditionsChanged(.init(poweredOn: isOn))) }
         guard isOn else { return }
         for (app, record) in state.apps where record.forceQuit { emit(.appUpdated(.init(app: app, forceQuit: false))) }
@@ -67,57 +54,51 @@ extension Decision<FetchMachine> {
         if let new = report.battery, new.charging != old.battery?.charging || isLow(new) != isLow(old.battery) {
             change.battery = new
         }
-        if let new = report.lowPowerMode, new != old.lowPowerMode { change.lowPowerMode = new }
-        if var new = report.network {
-            // The shape of the network matters only to transfers.
-            new.shape = nil
-            if new != old.network { change.network = new }
-        }
-        if let new = report.locked, new != old.locked { change.locked = new }
-        if let new = report.thermal, new != old.thermal { change.thermal = new }
+        change.lowPowerMode = report.lowPowerMode?.ifChanged(from: old.lowPowerMode)
+        // The shape of the network matters only to transfers.
+        change.network = report.network?.withoutShape.ifChanged(from: old.network)
+        change.locked = report.locked?.ifChanged(from: old.locked)
+        change.thermal = report.thermal?.ifChanged(from: old.thermal)
         if change != Conditions() { emit(.conditionsChanged(.init(conditions: change))) }
     }
 
     private func isLow(_ battery: Battery?) -> Bool { battery.map { $0.level < policy.batteryLimit } ?? false }
 
     private mutating func set(_ app: String?, _ settings: Settings) {
-        let backgroundRefresh = settings.backgroundRefresh
         guard let app else {
-            let restricted = settings.restrictions?.backgroundRefresh ?? state.isBackgroundRefreshRestricted
+            let restricted = settings.restrictions?.backgroundRefresh
             let change = FetchEvent.ConditionsChanged(
-                backgroundRefresh: backgroundRefresh == state.backgroundRefresh ? nil : backgroundRefresh,
-                backgroundRefreshRestricted: restricted == state.isBackgroundRefreshRestricted ? nil : restricted)
+                backgroundRefresh: settings.backgroundRefresh.ifChanged(from: state.backgroundRefresh),
+                backgroundRefreshRestricted: restricted?.ifChanged(from: state.isBackgroundRefreshRestricted))
             if change != FetchEvent.ConditionsChanged() { emit(.conditionsChanged(change)) }
             return
         }
-        guard let record = state.apps[app], record.backgroundRefresh != backgroundRefresh else { return }
-        emit(.appUpdated(.init(app: app, backgroundRefresh: backgroundRefresh)))
+        guard let record = state.apps[app], record.backgroundRefresh != settings.backgroundRefresh else { return }
+        emit(.appUpdated(.init(app: app, backgroundRefresh: settings.backgroundRefresh)))
     }
 
-    private mutating func install(_ event: LifecycleEvent.AppInstalled) {
-        guard let app = event.app else { return }
+    private mutating func install(_ app: String, _ manifest: Manifest) {
         let known = state.apps[app]
-        let fetches = event.manifest.backgroundModes.contains(.fetch)
-        let processes = event.manifest.backgroundModes.contains(.processing)
-        let permitted = event.manifest.permittedTaskIdentifiers
+        let modes = manifest.backgroundModes
+        let permitted = manifest.permittedTaskIdentifiers
         let change = FetchEvent.AppUpdated(
-            app: app, declaresFetch: fetches == known?.declaresFetch ? nil : fetches,
-            declaresProcessing: processes == (known?.declaresProcessing ?? false) ? nil : processes,
-            permittedTaskIdentifiers: permitted == (known?.permittedTaskIdentifiers ?? []) ? nil : permitted)
+            app: app, declaresFetch: modes.contains(.fetch).ifChanged(from: known?.declaresFetch),
+            declaresProcessing: modes.contains(.processing).ifChanged(from: known?.declaresProcessing ?? false),
+            permittedTaskIdentifiers: permitted.ifChanged(from: known?.permittedTaskIdentifiers ?? []))
         if change != FetchEvent.AppUpdated(app: app) { emit(.appUpdated(change)) }
     }
 
     /// Ends a refresh and a task in progress and removes the app.
-    private mutating func forget(_ app: String?) {
-        guard let app, state.apps[app] != nil else { return }
+    private mutating func forget(_ app: String) {
+        guard state.apps[app] != nil else { return }
         record(app, .failed)
         recordTask(app, .failed)
         emit(.appRemoved(.init(app: app)))
     }
 
     /// Records an opening. An app that returns from an interruption is still in the foreground, so that is no opening.
-    private mutating func open(_ app: String?) {
-        guard let app, let record = state.apps[app], !record.inForeground else { return }
+    private mutating func open(_ app: String) {
+        guard let record = state.apps[app], !record.inForeground else { return }
         emit(
             .appOpened(
                 .init(
@@ -125,14 +106,14 @@ extension Decision<FetchMachine> {
                     hourOfWeek: state.hourOfWeek(now, policy))))
     }
 
-    private mutating func leave(_ app: String?) {
-        guard let app, state.apps[app]?.inForeground == true else { return }
+    private mutating func leave(_ app: String) {
+        guard state.apps[app]?.inForeground == true else { return }
         emit(.appUpdated(.init(app: app, inForeground: false)))
     }
 
     /// Ends what was started in the process. A due refresh still waits for its answer.
-    private mutating func end(_ event: LifecycleEvent.AppTerminated) {
-        guard let app = event.app, let known = state.apps[app] else { return }
+    private mutating func end(_ app: String, _ event: LifecycleEvent.AppTerminated) {
+        guard let known = state.apps[app] else { return }
         let forceQuit = event.reason == .forceQuit && !known.forceQuit
         let leaves = event.from != .notRunning && known.inForeground
         if forceQuit || leaves {
@@ -147,15 +128,15 @@ extension Decision<FetchMachine> {
         }
     }
 
-    private mutating func start(_ event: LifecycleEvent.AppWoken) {
-        if let (app, running) = runningTask(event.app, event.reason, event.request) {
+    private mutating func start(_ app: String, _ event: LifecycleEvent.AppWoken) {
+        if let running = runningTask(app, event.reason, event.request) {
             emit(
                 .taskStarted(
                     .init(
                         answerBy: event.deadline + policy.endLimit, app: app, identifier: running.submission.identifier,
                         request: running.request, wake: event.wake)))
         }
-        guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
+        guard event.reason == .fetch, isRunning(event.request, of: app) else { return }
         emit(
             .refreshStarted(
                 .init(
@@ -163,13 +144,13 @@ extension Decision<FetchMachine> {
         )
     }
 
-    private mutating func complete(_ event: LifecycleEvent.WakeCompleted) {
-        if let (app, running) = runningTask(event.app, event.reason, event.request) {
+    private mutating func complete(_ app: String, _ event: LifecycleEvent.WakeCompleted) {
+        if let running = runningTask(app, event.reason, event.request) {
             recordTask(
                 app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped,
                 bytesReceived: event.bytesReceived)
         }
-        guard let app = event.app, state.apps[app] != nil else { return }
+        guard state.apps[app] != nil else { return }
         guard event.reason == .fetch else {
             if event.result == .newData, event.bytesReceived != 0 {
                 emit(.appUpdated(.init(app: app, hasNewData: true)))
@@ -186,32 +167,37 @@ extension Decision<FetchMachine> {
         record(app, result, bytesReceived: event.bytesReceived)
     }
 
-    private mutating func refuse(_ event: LifecycleEvent.WakeRefused) {
-        if let (app, _) = runningTask(event.app, event.reason, event.request) {
+    private mutating func refuse(_ app: String, _ event: LifecycleEvent.WakeRefused) {
+        if runningTask(app, event.reason, event.request) != nil {
             recordTask(app, .refused, refusal: event.refusal.rawValue)
         }
-        guard let app = event.app, event.reason == .fetch, isRunning(event.request, of: app) else { return }
+        guard event.reason == .fetch, isRunning(event.request, of: app) else { return }
         record(app, .refused, refusal: event.refusal.rawValue)
     }
 
     /// Ends a wake whose time is over although the app continues.
-    private mutating func expire(_ event: LifecycleEvent.WakeExpired) {
-        guard let app = event.app else { return }
+    private mutating func expire(_ app: String, _ event: LifecycleEvent.WakeExpired) {
         if isRunning(event.request, of: app) { record(app, .timedOut) }
-        if let (app, _) = runningTask(app, .task, event.request) { recordTask(app, .timedOut) }
+        if runningTask(app, .task, event.request) != nil { recordTask(app, .timedOut) }
     }
 
     /// Returns the run of a task request that a wake belongs to.
-    private func runningTask(
-        _ app: String?, _ reason: WakeReason, _ request: String?
-    ) -> (app: String, running: RunningTask)? {
-        guard let app, reason == .task, let running = state.apps[app]?.runningTask, running.request == request else {
+    private func runningTask(_ app: String, _ reason: WakeReason, _ request: String?) -> RunningTask? {
+        guard reason == .task, let running = state.apps[app]?.runningTask, running.request == request else {
             return nil
         }
-        return (app, running)
+        return running
     }
 
     private func isRunning(_ fetch: String?, of app: String) -> Bool {
         fetch != nil && state.apps[app]?.running?.fetch == fetch
+    }
+}
+
+extension Network {
+    fileprivate var withoutShape: Network {
+        var network = self
+        network.shape = nil
+        return network
     }
 }

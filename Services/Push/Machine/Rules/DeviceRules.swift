@@ -1,46 +1,30 @@
 import Contracts
 import Machines
 import OrderedCollections
-import Records
 import Timeline
 
-// Events of `lifecycle` about the device and its apps.
+// Facts of `lifecycle` about the device and its apps.
 extension Decision<PushMachine> {
     mutating func handle(_ event: Event) throws(PushRefusal) {
-        let lifecycle: LifecycleEvent
-        do throws(ContractError) {
-            lifecycle = try LifecycleEvent(type: event.type, version: event.version, data: event.data)
-        } catch {
-            throw .unreadableEvent(error)
-        }
-        switch lifecycle {
-        case .deviceRegistered(let event): note(event.registration)
-        case .deviceUpdated(let event): note(event.registration)
-        default: if state.isKnown { handle(lifecycle, as: event) }
-        }
-    }
-
-    /// Handles the types of ``PushMachine/follows``. The runtime delivers no others.
-    private mutating func handle(_ lifecycle: LifecycleEvent, as event: Event) {
-        switch lifecycle {
-        case .deviceDeregistered: drop()
-        case .devicePowered(let event): change { $0.poweredOn = event.power != .off }
-        case .conditionsChanged(let event): take(event.conditions)
-        case .settingsChanged(let settings): takeSettings(settings.app, event)
-        case .appInstalled(let event): install(event.app ?? "", event.manifest)
-        case .appUninstalled(let event): uninstall(event.app ?? "")
-        case .appLaunched(let event): use(event.app ?? "")
-        case .appActivated(let event): use(event.app ?? "")
-        case .appBackgrounded(let event): note(event.app ?? "") { $0.foreground = false }
-        case .appTerminated(let event):
-            note(event.app ?? "") { $0.foreground = false }
-            endWakes(of: event.app ?? "")
-        case .appWoken(let event):
+        switch try DeviceFact.read(event, isRegistered: state.isKnown, orThrow: PushRefusal.unreadableEvent) {
+        case .registration(let registration): note(registration)
+        case .removal: drop()
+        case .power(let isOn): change { $0.poweredOn = isOn }
+        case .conditions(let report): take(report)
+        case .settings(let settings, let app): take(settings, of: app)
+        case .installation(let manifest, let app): install(app, manifest)
+        case .uninstallation(let app): uninstall(app)
+        case .opening(_, let app): use(app)
+        case .transition(let appState, let app): if !appState.isForeground { note(app) { $0.foreground = false } }
+        case .termination(_, let app):
+            note(app) { $0.foreground = false }
+            endWakes(of: app)
+        case .wake(let event, _):
             if let request = event.request { grant(request, wake: event.wake) }
             if state.isOnline { flushStore() }
-        case .wakeCompleted(let event): if let request = event.request { complete(request, event.result) }
-        case .wakeRefused(let event): if let request = event.request { refuse(request, event.refusal) }
-        default: break
+        case .wakeCompletion(let event, _): if let request = event.request { complete(request, event.result) }
+        case .wakeRefusal(let event, _): if let request = event.request { refuse(request, event.refusal) }
+        case .wakeExpiration, nil: return
         }
     }
 
@@ -79,12 +63,9 @@ extension Decision<PushMachine> {
         if before.conditions.lowPowerMode, !conditions.lowPowerMode { releaseWithinBudget() }
     }
 
-    /// Updates the user's switch for an app's notifications. Some versions of the settings do not have it.
-    private mutating func takeSettings(_ app: String?, _ event: Event) {
-        let settings = (try? JSON(parsing: event.data))?["settings"]
-        guard let app, let word = settings?["notifications"]?.string, let allowed = Switch(rawValue: word) else {
-            return
-        }
+    /// Updates the user's switch for an app's notifications.
+    private mutating func take(_ settings: Settings, of app: String?) {
+        guard let app, let allowed = settings.notifications else { return }
         note(app) { $0.notifications = allowed }
     }
 

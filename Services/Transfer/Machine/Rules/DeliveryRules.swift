@@ -112,17 +112,17 @@ extension Decision<TransferMachine> {
         }
     }
 
-    mutating func beginWake(_ event: LifecycleEvent.AppWoken) {
-        guard event.reason == .transfer, let app = event.app, let id = event.request,
+    mutating func beginWake(_ app: String, _ event: LifecycleEvent.AppWoken) {
+        guard event.reason == .transfer, let id = event.request,
             let session = state.sessions[id], session.app == app, session.wake == .requested
         else { return }
         emit(.wakeBegun(.init(app: app, deadline: event.deadline, session: id, wake: event.wake)))
     }
 
     mutating func endWake(
-        _ app: String?, _ request: String?, _ outcome: TransferWakeOutcome, _ refusal: WakeRefusal? = nil
+        _ app: String, _ request: String?, _ outcome: TransferWakeOutcome, _ refusal: WakeRefusal? = nil
     ) {
-        guard let app, let id = request, let session = state.sessions[id], session.app == app, session.wake != .none
+        guard let id = request, let session = state.sessions[id], session.app == app, session.wake != .none
         else { return }
         if outcome == .completed, isListening(id) { returnFromAll(id) }
         emit(.wakeEnded(.init(app: app, outcome: outcome, refusal: refusal, session: id)))
