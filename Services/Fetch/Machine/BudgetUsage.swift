@@ -10,10 +10,7 @@ public struct BudgetUsage: Record, Equatable {
 
     mutating func charge(millijoules: Int, bytes: Int, day: Instant) {
         // Clock changes and travel move the beginning of a day a little without a new day.
-        if day >= self.day + Self.shortestDay {
-            self = BudgetUsage()
-            self.day = day
-        }
+        if day >= self.day + Self.shortestDay { self = BudgetUsage(day: day) }
         // A device can report any number. The limit prevents an overflow.
         self.millijoules = min(self.millijoules + min(max(0, millijoules), Self.most), Self.most)
         self.bytes = min(self.bytes + min(max(0, bytes), Self.most), Self.most)

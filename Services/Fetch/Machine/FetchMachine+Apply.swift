@@ -32,9 +32,7 @@ extension FetchMachine {
                 app.intervalSetAt = time
             }
         case .refreshScheduled(let event):
-            change(event.app) { app in
-                app.wait = event.wait
-            }
+            change(event.app) { $0.wait = event.wait }
         case .refreshDue(let event): apply(event, at: time)
         case .refreshStarted(let event):
             change(event.app) { app in
@@ -87,14 +85,10 @@ extension FetchMachine {
     }
 
     private mutating func apply(_ event: FetchEvent.RefreshDue, at time: Instant) {
-        var running = RunningFetch()
-        running.fetch = event.fetch
-        running.dueAt = time
-        running.answerBy = event.answerBy ?? time
-        running.simulated = event.simulated
         if !event.simulated { wake(at: time) }
         change(event.app) { app in
-            app.running = running
+            app.running = RunningFetch(
+                answerBy: event.answerBy ?? time, dueAt: time, fetch: event.fetch, simulated: event.simulated)
             app.wait = nil
         }
     }
@@ -121,13 +115,6 @@ extension FetchEvent.RefreshScheduled {
     /// The wait of the app after this event; nil if it wants no refresh.
     public var wait: Wait? {
         guard let earliest else { return nil }
-        var wait = Wait()
-        wait.at = at
-        wait.aim = aim
-        wait.ceiling = ceiling
-        wait.earliest = earliest
-        wait.fundedAt = fundedAt
-        wait.blockers = blockers
-        return wait
+        return Wait(aim: aim, at: at, blockers: blockers, ceiling: ceiling, earliest: earliest, fundedAt: fundedAt)
     }
 }

@@ -5,36 +5,26 @@ import Timeline
 // Applies events about task requests.
 extension FetchMachine {
     mutating func apply(_ event: FetchEvent.TaskSubmitted, at time: Instant) {
-        var pending = PendingTask()
-        pending.request = event.request
-        pending.submittedAt = time
         // A replaced request moves to the end, because it was submitted last.
         change(event.app) { app in
             app.tasks.removeValue(forKey: event.request.identifier)
-            app.tasks[event.request.identifier] = pending
+            app.tasks[event.request.identifier] = PendingTask(request: event.request, submittedAt: time)
         }
     }
 
     mutating func apply(_ event: FetchEvent.TaskScheduled) {
-        var wait = TaskWait()
-        wait.at = event.at
-        wait.aim = event.aim
-        wait.ceiling = event.ceiling
-        wait.earliest = event.earliest ?? event.at ?? .epoch
-        wait.blockers = event.blockers
+        let wait = TaskWait(
+            aim: event.aim, ceiling: event.ceiling, earliest: event.earliest ?? event.at ?? .epoch, at: event.at,
+            blockers: event.blockers)
         change(event.app) { $0.tasks[event.identifier]?.wait = wait }
     }
 
     mutating func apply(_ event: FetchEvent.TaskDue, at time: Instant) {
         if !event.simulated { wake(at: time) }
         change(event.app) { app in
-            var running = RunningTask()
-            running.submission = app.tasks[event.identifier]?.request ?? BackgroundTaskRequest()
-            running.request = event.request
-            running.dueAt = time
-            running.answerBy = event.answerBy ?? time
-            running.simulated = event.simulated
-            app.runningTask = running
+            app.runningTask = RunningTask(
+                submission: app.tasks[event.identifier]?.request ?? BackgroundTaskRequest(), request: event.request,
+                dueAt: time, answerBy: event.answerBy ?? time, simulated: event.simulated)
             app.tasks[event.identifier]?.run = event.request
             for identifier in app.tasks.keys { app.tasks[identifier]?.wait = nil }
         }

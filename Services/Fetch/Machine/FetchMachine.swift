@@ -156,14 +156,9 @@ extension FetchEvent {
     /// The only app whose next wakes the event can change; nil if it can change those of several.
     fileprivate var touchedApp: String? {
         switch self {
-        case .intervalSet(let event): event.app
-        case .refreshDue(let event): event.app
-        case .refreshStarted(let event): event.app
-        case .taskSubmitted(let event): event.app
-        case .taskCancelled(let event): event.app
-        case .taskDue(let event): event.app
-        case .taskStarted(let event): event.app
-        case .taskStopped(let event): event.app
+        case .intervalSet, .refreshDue, .refreshStarted, .taskSubmitted, .taskCancelled, .taskDue, .taskStarted,
+            .taskStopped:
+            data.app
         // The foreground app and the spending of the device affect all apps.
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,
             .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageRecorded:

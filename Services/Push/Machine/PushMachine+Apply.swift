@@ -26,12 +26,7 @@ extension PushMachine {
         case .appRemoved(let event): if let app = event.app { apps.removeValue(forKey: app) }
         case .throttleChanged(let event): isThrottled = event.enabled
         case .deviceConnected(let event):
-            var connection = PushConnection()
-            connection.id = event.connection
-            connection.kind = event.kind
-            connection.since = time
-            connection.until = event.until
-            self.connection = connection
+            connection = PushConnection(id: event.connection, kind: event.kind, since: time, until: event.until)
         case .devicePolled(let event): connection?.until = event.until
         case .deviceDisconnected: connection = nil
         case .tokenRegistered(let event): apply(event, at: time)
@@ -42,7 +37,7 @@ extension PushMachine {
             day = event.day
             spentToday = max(0, event.spentToday)
             change(event.notification) { $0.charged = event.charged }
-        case .notificationReceived(let event): apply(event, at: time)
+        case .notificationReceived(let event): apply(event)
         case .notificationDelivered(let event):
             change(event.notification) {
                 $0.stage = .inFlight
@@ -123,43 +118,26 @@ extension PushMachine {
 
     private mutating func apply(_ event: PushEvent.TokenRegistered, at time: Instant) {
         guard let app = event.app else { return }
-        var registration = TokenRegistration()
-        registration.token = event.token
-        registration.environment = event.environment
-        registration.at = time
-        apps[app]?.registration = registration
+        apps[app]?.registration = TokenRegistration(at: time, environment: event.environment, token: event.token)
         // The app's own code registers, so the app is in use.
         apps[app]?.usedAt = time
     }
 
     private mutating func apply(_ event: PushEvent.TokenUnregistered, at time: Instant) {
         guard let app = event.app else { return }
-        var token = RetiredToken()
-        token.app = app
-        token.token = event.token
-        token.environment = event.environment
-        token.at = time
+        let token = RetiredToken(app: app, at: time, environment: event.environment, token: event.token)
         retired = retired.suffix(Self.retiredLimit - 1) + [token]
         apps[app]?.registration = nil
         shown.removeAll { $0.app == app }
         apps[app]?.channels = []
     }
 
-    private mutating func apply(_ event: PushEvent.NotificationReceived, at time: Instant) {
-        var message = PushMessage()
-        message.app = event.app ?? ""
-        message.apnsID = event.apnsID
-        message.channel = event.channel
-        message.collapseID = event.collapseID
-        message.pushType = event.pushType
-        message.priority = event.priority
-        message.payload = event.payload
-        message.bytes = event.payload.bytes.count
-        message.silent = event.silent
-        message.isForUser = PushMessage.isForUser(event.pushType, event.payload)
-        message.neverStored = event.neverStored
-        message.expiresAt = event.until
-        messages[event.notification] = message
+    private mutating func apply(_ event: PushEvent.NotificationReceived) {
+        messages[event.notification] = PushMessage(
+            app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count, channel: event.channel,
+            collapseID: event.collapseID, expiresAt: event.until,
+            isForUser: PushMessage.isForUser(event.pushType, event.payload), neverStored: event.neverStored,
+            payload: event.payload, priority: event.priority, pushType: event.pushType, silent: event.silent)
     }
 }
 

@@ -16,9 +16,7 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
     init(_ key: AggregateKey, partitions: Int, random: (UInt64, UInt64)) {
         partition = key.partition(of: partitions)
         locator = Self.locator(key)
-        secret = [random.0, random.1].flatMap { number in
-            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }
-        }
+        secret = [random.0, random.1].flatMap(\.bytes)
     }
 
     /// Parses 64 hexadecimal digits of either case; nil for anything else.
@@ -40,6 +38,11 @@ public struct PushToken: Sendable, Hashable, CustomStringConvertible {
         let digest = DecisionIdentifiers.derived(key.description)
         return withUnsafeBytes(of: digest.uuid) { Array($0.prefix(14)) }
     }
+}
+
+extension UInt64 {
+    /// The bytes in big-endian order.
+    var bytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 }
 
 /// Lower-case hexadecimal text.

@@ -13,11 +13,8 @@ extension TransferMachine {
             apps.removeValue(forKey: app)
             sessions.removeAll { $0.value.app == app }
         case .sessionCreated(let event):
-            var session = BackgroundSession()
-            session.app = event.app ?? ""
-            session.configuration = event.configuration
-            session.isAttached = true
-            sessions[event.session] = session
+            sessions[event.session] = BackgroundSession(
+                app: event.app ?? "", configuration: event.configuration, isAttached: true)
         case .sessionAttached(let event):
             sessions[event.session]?.configuration = event.configuration
             sessions[event.session]?.isAttached = true
@@ -75,12 +72,7 @@ extension TransferMachine {
             guard let app = event.app else { return }
             apps[app]?.files.removeValue(forKey: event.name)
         case .challengeReceived(let event):
-            change(event) { task in
-                var pending = PendingChallenge()
-                pending.id = event.id
-                pending.challenge = event.challenge
-                task.challenge = pending
-            }
+            change(event) { $0.challenge = PendingChallenge(id: event.id, challenge: event.challenge) }
             sessions[event.session]?.hasNewChallenge = true
         case .challengePresented(let event):
             change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
@@ -144,14 +136,9 @@ extension TransferMachine {
     }
 
     private mutating func apply(_ event: TransferEvent.TaskCreated) {
-        var task = TransferTask(request: event.request)
-        task.task = event.task
-        task.kind = event.kind
-        task.isDiscretionary = event.discretionary
-        task.deadline = event.deadline
-        task.file = event.file
-        task.body = event.body
-        task.delayedUntil = event.delayedUntil
+        var task = TransferTask(
+            task: event.task, kind: event.kind, request: event.request, isDiscretionary: event.discretionary,
+            body: event.body, deadline: event.deadline, file: event.file, delayedUntil: event.delayedUntil)
         if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
             task.takeOver(left)
         }
@@ -181,10 +168,7 @@ extension TransferMachine {
     private mutating func apply(_ event: TransferEvent.AttemptScheduled) {
         change(event) { task in
             task.epoch = event.epoch
-            var attempt = Attempt()
-            attempt.epoch = event.epoch
-            attempt.from = event.from
-            task.attempt = attempt
+            task.attempt = Attempt(epoch: event.epoch, from: event.from)
             task.waiting = nil
             task.waitsUntil = nil
             task.retryAt = nil
@@ -198,10 +182,8 @@ extension TransferMachine {
     private mutating func apply(_ event: TransferEvent.AttemptStarted, at time: Instant) {
         change(event) { task in
             task.attempt?.worker = event.worker
-            var record = AttemptRecord()
-            record.startedAt = time
-            record.from = task.attempt?.from ?? 0
-            record.to = record.from
+            let from = task.attempt?.from ?? 0
+            let record = AttemptRecord(startedAt: time, from: from, to: from)
             task.attempts = task.attempts.suffix(Self.keptAttempts - 1) + [record]
         }
     }
@@ -251,10 +233,8 @@ extension TransferMachine {
 
     private mutating func apply(_ event: TransferEvent.DownloadFinished) {
         change(event) { $0.fate = .offered }
-        var finishing = FinishingDownload()
-        finishing.task = event.task
-        finishing.countdown = Countdown(until: event.until)
-        sessions[event.session]?.finishing = finishing
+        sessions[event.session]?.finishing = FinishingDownload(
+            task: event.task, countdown: Countdown(until: event.until))
         sessions[event.session]?.hasNews = false
     }
 

@@ -78,11 +78,7 @@ public struct TransferTask: Record, Equatable {
 
     /// The received bytes as a file.
     public var receivedFile: AppFile {
-        var file = AppFile()
-        file.pieces = pieces
-        file.sha256 = sha256
-        file.contentType = response?.contentType
-        return file
+        AppFile(contentType: response?.contentType, pieces: pieces, sha256: sha256)
     }
 
     /// The storage pieces of the received bytes, in order.

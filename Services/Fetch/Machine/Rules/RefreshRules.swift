@@ -87,19 +87,15 @@ extension Decision<FetchMachine> {
     /// - Parameter bytesReceived: The bytes that its handler loaded, as the device reports.
     mutating func record(_ app: String, _ result: FetchResult, refusal: String? = nil, bytesReceived: Int? = nil) {
         guard let running = state.apps[app]?.running else { return }
-        var record = FetchEvent.RefreshRecorded()
-        record.app = app
-        record.fetch = running.fetch
-        record.dueAt = running.dueAt
-        record.startedAt = running.startedAt
-        record.completedAt = now
-        record.result = result
-        record.refusal = result == .refused ? refusal : nil
-        record.elapsedSeconds = running.startedAt.map { now - $0 }
-        record.simulated = running.simulated
-        record.bytesReceived = bytesReceived
-        if let elapsed = record.elapsedSeconds { (record.millijoules, record.day) = charge(elapsed, bytesReceived) }
-        emit(.refreshRecorded(record))
+        let elapsed = running.startedAt.map { now - $0 }
+        let spent = elapsed.map { charge($0, bytesReceived) }
+        emit(
+            .refreshRecorded(
+                .init(
+                    app: app, bytesReceived: bytesReceived, completedAt: now, day: spent?.day, dueAt: running.dueAt,
+                    elapsedSeconds: elapsed, fetch: running.fetch, millijoules: spent?.millijoules ?? 0,
+                    refusal: result == .refused ? refusal : nil, result: result, simulated: running.simulated,
+                    startedAt: running.startedAt)))
     }
 
     /// Returns the energy of a refresh that ends now, and the day to charge; nil if it spends nothing.

@@ -134,23 +134,17 @@ extension Decision<FetchMachine> {
         _ app: String, _ result: TaskResult, refusal: String? = nil, bytesReceived: Int? = nil
     ) {
         guard let running = state.apps[app]?.runningTask else { return }
-        var record = FetchEvent.TaskRecorded()
-        record.app = app
-        record.identifier = running.submission.identifier
-        record.kind = running.submission.kind
-        record.request = running.request
-        record.dueAt = running.dueAt
-        record.startedAt = running.startedAt
-        record.completedAt = now
-        record.result = result
-        record.refusal = result == .refused ? refusal : nil
-        record.elapsedSeconds = running.startedAt.map { now - $0 }
-        record.simulated = running.simulated
-        record.bytesReceived = bytesReceived
-        if running.submission.kind == .refresh, let elapsed = record.elapsedSeconds {
-            (record.millijoules, record.day) = charge(elapsed, bytesReceived)
-        }
-        emit(.taskRecorded(record))
+        let task = running.submission
+        let elapsed = running.startedAt.map { now - $0 }
+        let spent = task.kind == .refresh ? elapsed.map { charge($0, bytesReceived) } : nil
+        emit(
+            .taskRecorded(
+                .init(
+                    app: app, bytesReceived: bytesReceived, completedAt: now, day: spent?.day, dueAt: running.dueAt,
+                    elapsedSeconds: elapsed, identifier: task.identifier, kind: task.kind,
+                    millijoules: spent?.millijoules ?? 0, refusal: result == .refused ? refusal : nil,
+                    request: running.request, result: result, simulated: running.simulated,
+                    startedAt: running.startedAt)))
     }
 }
 

@@ -26,7 +26,7 @@ extension Decision<PushMachine> {
         guard let app, let registration = app.registration, registration.environment == broadcast.environment,
             app.channels.contains(broadcast.channel), let token = PushToken(registration.token)
         else { throw .notSubscribed }
-        let id = NotificationID(token, random: UUID(randomNumber(), randomNumber())).description
+        let id = NotificationID(token, random: UUID(bytes: randomNumber().bytes + randomNumber().bytes)).description
         let latest = now + policy.channelStorage
         emit(
             .notificationReceived(
@@ -39,15 +39,5 @@ extension Decision<PushMachine> {
                     until: min(broadcast.expiration ?? latest, latest))))
         makeRoom(for: id)
         route(id)
-    }
-}
-
-extension UUID {
-    /// Creates a UUID from 128 bits, big-endian.
-    fileprivate init(_ high: UInt64, _ low: UInt64) {
-        let bytes = [high, low].flatMap { number in
-            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }
-        }
-        self = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
