@@ -8,7 +8,7 @@ public import Timeline
 /// states and the events that they are the fold of. For the newest version, `<version>.form` has its fields.
 ///
 /// The test that reads both files writes them if `STORE_STATES` names the folder of the source. The file of a released
-/// version never changes. Programs of that time wrote those of version 1.
+/// version never changes.
 public struct StateFixtures<M: Machine>: Sendable {
     public struct Fixture: Sendable {
         public let name: String

@@ -64,7 +64,7 @@ public struct FetchMachine: Machine {
     /// The time of the last wake for a refresh or a task.
     public var wokenAt: Instant?
 
-    public static let version = 2
+    public static let version = 1
 
     public var nextDeadline: Instant? {
         let apps = known

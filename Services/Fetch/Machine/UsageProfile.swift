@@ -16,22 +16,6 @@ public struct UsageProfile: Record, Equatable {
     /// The number of hours in a week.
     public static let hoursOfWeek = 168
 
-    /// Converts openings whose weights have another scale, and rounds the new weights.
-    ///
-    /// - Parameters:
-    ///   - hours: The weight of each hour, or an empty array.
-    ///   - opening: The weight of one opening in `hours`.
-    init(hours: [Int], opening: Int, week: Int) {
-        self.week = week
-        var hours = hours.map { min(max(0, $0), 1 << 32) * Self.opening / max(1, opening) }
-        while hours.contains(where: { $0 > Self.most }) {
-            hours = hours.map { $0 / 2 }
-            halvings += 1
-        }
-        guard hours.count == Self.hoursOfWeek else { return }
-        weights.values = hours.map { UInt8($0) }
-    }
-
     /// The weight of each hour from Monday 00:00 local time; empty before the first opening.
     public var hours: [Int] { weights.values.map(Int.init) }
     /// Whether the user has opened the app.

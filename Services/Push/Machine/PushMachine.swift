@@ -65,7 +65,7 @@ public struct PushMachine: Machine {
     /// The silent notifications charged to the device on ``day``.
     public var spentToday = 0
 
-    public static let version = 2
+    public static let version = 1
     public static let follows = DeviceFact.types.union([LifecycleEvent.SettingsChanged.type])
 
     /// Whether the device is connected, powered on and on a network.

@@ -38,7 +38,7 @@ public struct TransferMachine: Machine {
     /// The sessions by identifier. An identifier is unique on the device, across its apps.
     public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 
-    public static let version = 2
+    public static let version = 1
 
     /// True: apps must return from callbacks and answer challenges in time.
     public static let ownsLimits = true
