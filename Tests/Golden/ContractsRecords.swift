@@ -38,7 +38,7 @@ extension RecordGoldenTests {
         PushEvent.TokenRegistered.self, PushEvent.TokenUnregistered.self, PushEvent.WakeCompleted.self,
         PushEvent.WakeEnded.self, PushEvent.WakeGranted.self, PushEvent.WakeRefused.self, PushEvent.WakeRequested.self,
         Region.self, Registration.self, ResponseHead.self, Restrictions.self, SessionConfiguration.self, Settings.self,
-        StoredPiece.self, TaskRequest.self, TransferEvent.AppRemoved.self, TransferEvent.AppUpdated.self,
+        StoredPiece.self, TaskKey.self, TaskRequest.self, TransferEvent.AppRemoved.self, TransferEvent.AppUpdated.self,
         TransferEvent.AttemptEnded.self, TransferEvent.AttemptScheduled.self, TransferEvent.AttemptStarted.self,
         TransferEvent.BodySent.self, TransferEvent.ChallengeAnswered.self, TransferEvent.ChallengePresented.self,
         TransferEvent.ChallengeReceived.self, TransferEvent.DeviceRemoved.self, TransferEvent.DeviceUpdated.self,

@@ -6,9 +6,7 @@ extension TransferEvent {
     public struct AttemptScheduled: TransferTaskEventData {
         public static let type = "transfer.attempt.scheduled"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The number of the attempt. Only reports of the latest attempt are accepted.
         public var epoch: Int
         /// The bytes that are already stored or sent.
@@ -19,9 +17,7 @@ extension TransferEvent {
     public struct AttemptStarted: TransferTaskEventData {
         public static let type = "transfer.attempt.started"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var epoch: Int
         /// The id of the transfer worker.
         public var worker: String
@@ -31,9 +27,7 @@ extension TransferEvent {
     public struct ResponseReceived: TransferTaskEventData {
         public static let type = "transfer.response.received"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var epoch: Int
         /// The offset of the response's bytes in the file. If it is not 0, the delegate gets `didResumeAtOffset`.
         public var from: Int
@@ -48,9 +42,7 @@ extension TransferEvent {
     public struct ProgressMade: TransferTaskEventData {
         public static let type = "transfer.progress.made"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The bytes since the last report.
         public var bytesWritten: Int
         public var epoch: Int
@@ -65,9 +57,7 @@ extension TransferEvent {
     public struct BodySent: TransferTaskEventData {
         public static let type = "transfer.body.sent"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The bytes since the last report.
         public var bytesSent: Int
         public var epoch: Int
@@ -81,9 +71,7 @@ extension TransferEvent {
     public struct ProgressReported: TransferTaskEventData {
         public static let type = "transfer.progress.reported"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The bytes received or sent since the last report to the delegate.
         public var bytes: Int
         public var kind = TransferKind.download
@@ -98,9 +86,7 @@ extension TransferEvent {
     public struct RedirectFollowed: TransferTaskEventData {
         public static let type = "transfer.redirect.followed"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// Whether the origin changes. Credentials are not sent to another origin.
         public var crossesOrigins = false
         public var epoch: Int
@@ -115,9 +101,7 @@ extension TransferEvent {
     public struct AttemptEnded: TransferTaskEventData {
         public static let type = "transfer.attempt.ended"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var end = AttemptEnd.finished
         public var epoch: Int
         /// The earliest time of the next attempt.

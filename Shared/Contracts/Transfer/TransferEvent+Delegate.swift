@@ -6,9 +6,7 @@ extension TransferEvent {
     public struct DownloadFinished: TransferTaskEventData {
         public static let type = "transfer.download.finished"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The time at which the callback counts as returned unless the app reports it earlier.
         public var until: Instant
     }
@@ -17,9 +15,7 @@ extension TransferEvent {
     public struct FileReserved: TransferTaskEventData {
         public static let type = "transfer.file.reserved"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The future name of the app's file.
         public var claimedAs: String
     }
@@ -28,9 +24,7 @@ extension TransferEvent {
     public struct DownloadReturned: TransferTaskEventData {
         public static let type = "transfer.download.returned"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The name of the app's file from now on; nil if it was not claimed.
         public var claimedAs: String?
     }
@@ -39,9 +33,7 @@ extension TransferEvent {
     public struct ChallengeReceived: TransferTaskEventData {
         public static let type = "transfer.challenge.received"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var challenge: AuthenticationChallenge
         public var id: String
     }
@@ -50,9 +42,7 @@ extension TransferEvent {
     public struct ChallengePresented: TransferTaskEventData {
         public static let type = "transfer.challenge.presented"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var challenge: AuthenticationChallenge
         public var id: String
         /// The time at which default handling begins unless the app answers. It counts only while the app runs.
@@ -63,9 +53,7 @@ extension TransferEvent {
     public struct ChallengeAnswered: TransferTaskEventData {
         public static let type = "transfer.challenge.answered"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The challenge whose answer has the credential. It may be an earlier challenge of the same protection space.
         public var credential: String?
         public var disposition = ChallengeDisposition.performDefaultHandling

@@ -6,9 +6,7 @@ extension TransferEvent {
     public struct TaskCreated: TransferTaskEventData {
         public static let type = "transfer.task.created"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The body of an upload.
         public var body: AppFile?
         /// The time at which the task fails unless it has finished: `timeoutIntervalForResource`.
@@ -29,36 +27,28 @@ extension TransferEvent {
     public struct TaskResumed: TransferTaskEventData {
         public static let type = "transfer.task.resumed"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
     }
 
     /// An app suspended a task.
     public struct TaskSuspended: TransferTaskEventData {
         public static let type = "transfer.task.suspended"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
     }
 
     /// The app, the invalidation of its session or a force quit cancelled a task.
     public struct TaskCancelled: TransferTaskEventData {
         public static let type = "transfer.task.cancelled"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
     }
 
     /// A running task was held back for the reason in `waiting`.
     public struct TaskHeld: TransferTaskEventData {
         public static let type = "transfer.task.held"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         /// The time of the next check, if time decides.
         public var until: Instant?
         public var waiting = WaitingReason.waitingForConnectivity
@@ -68,9 +58,7 @@ extension TransferEvent {
     public struct TaskCompleted: TransferTaskEventData {
         public static let type = "transfer.task.completed"
 
-        public var app: Nullable<String>
-        public var session: String
-        public var task: Int
+        public var taskKey: Flattened<TaskKey>
         public var bytesReceived: Int
         /// The sent bytes of an upload's body in the last attempt.
         public var bytesSent: Int?

@@ -1,4 +1,4 @@
-import Records
+public import Records
 
 /// The events of `transfer`: background downloads and uploads. Source: `transfer`.
 public enum TransferEvent: EventFamily {
@@ -43,36 +43,44 @@ public enum TransferEvent: EventFamily {
 
 /// The data of an event about one task of a session.
 public protocol TransferTaskEventData: EventData {
-    var app: String? { get set }
-    /// The identifier of the session, chosen by the app.
-    var session: String { get set }
-    /// The identifier of the task: a small number from 1, unique in its session.
-    var task: Int { get set }
+    var taskKey: TaskKey { get set }
 }
 
 extension TransferTaskEventData {
     /// Creates an event about a task. `fill` sets the other properties.
     public init(_ taskKey: TaskKey, _ fill: (inout Self) -> Void = { _ in }) {
         self = .placeholder
-        app = taskKey.app
-        session = taskKey.session
-        task = taskKey.task
+        self.taskKey = taskKey
         fill(&self)
     }
 
-    /// The app, session and number of the task.
-    public var taskKey: TaskKey { TaskKey(app: app ?? "", session: session, task: task) }
+    public var app: String? { taskKey.app }
+    public var session: String { taskKey.session }
+    public var task: Int { taskKey.task }
 }
 
 /// The app, session and number that identify a task on its device.
-public struct TaskKey: Sendable, Hashable {
+public struct TaskKey: Record, Hashable {
     public var app: String
+    /// The identifier of the session, chosen by the app.
     public var session: String
+    /// The identifier of the task: a small number from 1, unique in its session.
     public var task: Int
+
+    public static var placeholder: TaskKey { TaskKey(app: "", session: "", task: 0) }
 
     public init(app: String, session: String, task: Int) {
         self.app = app
         self.session = session
         self.task = task
+    }
+
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        // Events may have no app.
+        var app = app.isEmpty ? nil : app
+        fields.field("app", &app)
+        self.app = app ?? ""
+        fields.field("session", &session)
+        fields.field("task", &task)
     }
 }
