@@ -48,35 +48,15 @@ extension UInt64 {
 /// Lower-case hexadecimal text.
 public enum Hexadecimal {
     /// Returns two digits for each byte.
-    public static func text(_ bytes: some Sequence<UInt8>) -> String {
-        var text: [UInt8] = []
-        for byte in bytes {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
+    public static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
     /// Parses pairs of digits of either case; nil for anything else.
     public static func bytes(_ text: String) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for digit in text.utf8 {
-            let value: UInt8
-            switch digit {
-            case 0x30...0x39: value = digit - 0x30
-            case 0x41...0x46: value = digit - 0x37
-            case 0x61...0x66: value = digit - 0x57
-            default: return nil
-            }
-            if let first = high {
-                bytes.append(first << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
-        }
-        return high == nil ? bytes : nil
+        let values = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        guard values.count == text.utf8.count, values.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
     }
 
     private static let digits = Array("0123456789abcdef".utf8)
