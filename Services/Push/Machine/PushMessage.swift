@@ -87,3 +87,19 @@ public struct PushMessage: Record, Equatable {
         (type == .alert || type == .background) && (payload["aps"]?["alert"] ?? .null) != .null
     }
 }
+
+/// A notification in the Notification Center of a device, until the user opens it or another one replaces it.
+public struct ShownNotification: Record, Equatable {
+    public var app = ""
+    public var collapseID: String?
+    /// The `apns-unique-id`.
+    public var id = ""
+    public var pushType = PushType.alert
+
+    init(_ id: String, _ message: PushMessage) {
+        self.id = id
+        app = message.app
+        collapseID = message.collapseID
+        pushType = message.pushType
+    }
+}

@@ -1,7 +1,7 @@
 public import Records
 public import Timeline
 
-// Task requests, from their submission to their due time.
+// Task requests, from their submission to the end of their runs.
 extension FetchEvent {
     /// An app submitted a task request. It replaces a pending request with the same identifier.
     public struct TaskSubmitted: EventData {
@@ -54,5 +54,78 @@ extension FetchEvent {
         public var request: String
         /// Whether a tester requested it without the scheduler.
         public var simulated: Defaulted<Bool> = false
+    }
+
+    /// The system woke an app for a task request. The request is no longer pending.
+    public struct TaskStarted: EventData {
+        public static let type = "fetch.task.started"
+
+        /// The time at which it is abandoned unless its end is known. It is later than the limit of the wake, which
+        /// `lifecycle` decides.
+        public var answerBy: Instant
+        public var app: Nullable<String>
+        public var identifier: String
+        public var request: String
+        public var wake: String
+    }
+
+    /// `fetch` asked for the early end of a running task. The system calls its expiration handler at once.
+    public struct TaskStopped: EventData {
+        public static let type = "fetch.task.stopped"
+
+        public var app: Nullable<String>
+        public var cause: TaskStopCause
+        public var identifier: String
+        public var request: String
+    }
+
+    /// The run of a task request ended. The event contains its complete record.
+    public struct TaskRecorded: EventData {
+        public static let type = "fetch.task.recorded"
+
+        public var app: Nullable<String> = nil
+        /// The bytes that the handler received, as reported by the device; nil without a report.
+        public var bytesReceived: Int?
+        public var completedAt = Instant.epoch
+        /// The start of the day whose budgets are charged; nil if nothing was spent.
+        public var day: Instant?
+        public var dueAt = Instant.epoch
+        /// The duration from start to end; nil if it never began.
+        public var elapsedSeconds: Interval?
+        public var identifier = ""
+        public var kind = TaskRequestKind.placeholder
+        /// The charge of a refresh to the energy budgets; 0 while the device charges and for processing.
+        public var millijoules: Defaulted<Int> = 0
+        /// The reason why it never began: a refusal of `lifecycle` or `unanswered`.
+        public var refusal: String?
+        public var request = ""
+        public var result = TaskResult.failed
+        public var simulated: Defaulted<Bool> = false
+        /// The time at which the app was woken; nil if it was not.
+        public var startedAt: Instant?
+    }
+}
+
+/// A submitted `BGTaskRequest`.
+public struct BackgroundTaskRequest: Record, Equatable {
+    /// The earliest start. The task may start much later.
+    public var earliestBeginDate: Instant?
+    /// Whether the launch handler sets `BGTask.expirationHandler`.
+    public var expirationHandler: Defaulted<Bool> = true
+    /// One of the manifest's `permittedTaskIdentifiers`.
+    public var identifier = ""
+    public var kind = TaskRequestKind.refresh
+    /// For processing requests only.
+    public var requiresExternalPower: Defaulted<Bool> = false
+    /// For processing requests only.
+    public var requiresNetworkConnectivity: Defaulted<Bool> = false
+
+    enum Constraints {
+        static let identifier: Constraint<String> = .identifier
+    }
+
+    public init(_ identifier: String, _ kind: TaskRequestKind) {
+        self.identifier = identifier
+        self.kind = kind
     }
 }

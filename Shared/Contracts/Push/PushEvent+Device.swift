@@ -47,4 +47,85 @@ extension PushEvent {
 
         public var app: Nullable<String>
     }
+
+    /// A device opened its connection for notifications.
+    public struct DeviceConnected: EventData {
+        public static let type = "push.device.connected"
+
+        public var connection: String
+        /// The UUID of the process that holds the stream.
+        public var holder: String?
+        public var kind: ConnectionKind = .stream
+        /// The time at which a polling device becomes disconnected unless it polls again.
+        public var until: Instant?
+    }
+
+    /// A polling device polled again.
+    public struct DevicePolled: EventData {
+        public static let type = "push.device.polled"
+
+        public var connection: String
+        /// The time at which the device becomes disconnected unless it polls again.
+        public var until: Instant
+    }
+
+    /// The connection of a device ended. Notifications without an acknowledgement are stored again.
+    public struct DeviceDisconnected: EventData {
+        public static let type = "push.device.disconnected"
+
+        public var cause: ConnectionEnd = .closed
+        public var connection: String
+    }
+
+    /// An app registered and got a device token.
+    public struct TokenRegistered: EventData {
+        public static let type = "push.token.registered"
+
+        public var app: Nullable<String>
+        public var environment: PushEnvironment = .sandbox
+        /// The device token, 64 hexadecimal digits.
+        public var token: String
+    }
+
+    /// A device token became invalid. Providers get `Unregistered` for it.
+    public struct TokenUnregistered: EventData {
+        public static let type = "push.token.unregistered"
+
+        public var app: Nullable<String>
+        public var cause: TokenEnd = .unregistered
+        public var environment: PushEnvironment = .sandbox
+        public var token: String
+    }
+
+    /// An app changed its subscriptions to broadcast channels.
+    public struct ChannelsChanged: EventData {
+        public static let type = "push.channels.changed"
+
+        public var app: Nullable<String>
+        /// All channels with a subscription from now on.
+        public var channels: [String]
+    }
+
+    /// The throttling of silent notifications on a device was switched on or off.
+    public struct ThrottleChanged: EventData {
+        public static let type = "push.throttle.changed"
+
+        public var enabled = true
+    }
+
+    /// A silent notification was charged to the budget of its app or refunded.
+    public struct BudgetChanged: EventData {
+        public static let type = "push.budget.changed"
+
+        public var app: Nullable<String>
+        /// Whether the notification was charged; false if it was refunded.
+        public var charged: Bool
+        /// The day, counted from 1970-01-01.
+        public var day: Int
+        /// The time at which the budget is full again.
+        public var fullAt: Instant
+        public var notification: String
+        /// The charges of the day for all apps of the device.
+        public var spentToday: Int
+    }
 }

@@ -40,7 +40,7 @@ public struct Evaluation: Sendable {
         case .appSwitcher:
             app.forceQuit
                 ? .mustWait("the user force-quit the app and has not opened it since") : .score(1000)
-        case .backgroundRefresh: backgroundRefresh
+        case .backgroundRefresh: device.refreshDenial(of: app).map { .mustWait($0) } ?? .score(1000)
         case .budgets: budgets(at: moment)
         case .rateLimit: rateLimit(at: moment)
         case .network: network
@@ -125,14 +125,6 @@ public struct Evaluation: Sendable {
             return .score(1000)
         }
         return .mustWait("the battery is low and not charging")
-    }
-
-    private var backgroundRefresh: FactorResult {
-        if device.isBackgroundRefreshRestricted {
-            return .mustWait("Background App Refresh is restricted on the device")
-        }
-        if device.backgroundRefresh == .off { return .mustWait("Background App Refresh is off for the device") }
-        return app.backgroundRefresh == .off ? .mustWait("Background App Refresh is off for the app") : .score(1000)
     }
 
     private func rateLimit(at moment: Instant) -> FactorResult {

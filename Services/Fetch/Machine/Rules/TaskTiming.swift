@@ -112,11 +112,15 @@ extension FetchMachine {
         return apps.indices.contains { apps[$0].inForeground }
     }
 
-    /// Returns the reason why the app can't schedule tasks; nil if it can.
-    func unavailability(of app: ScheduledApp) -> String? {
+    /// Returns the reason why an app has no Background App Refresh; nil if it has.
+    func refreshDenial(of app: ScheduledApp) -> String? {
         if isBackgroundRefreshRestricted { return "Background App Refresh is restricted on the device" }
         if backgroundRefresh == .off { return "Background App Refresh is off for the device" }
-        if app.backgroundRefresh == .off { return "Background App Refresh is off for the app" }
-        return conditions.lowPowerMode == true ? "Low Power Mode is on" : nil
+        return app.backgroundRefresh == .off ? "Background App Refresh is off for the app" : nil
+    }
+
+    /// Returns the reason why the app can't schedule tasks; nil if it can.
+    func unavailability(of app: ScheduledApp) -> String? {
+        refreshDenial(of: app) ?? (conditions.lowPowerMode == true ? "Low Power Mode is on" : nil)
     }
 }

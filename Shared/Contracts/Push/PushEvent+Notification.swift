@@ -1,0 +1,137 @@
+public import Records
+public import Timeline
+
+extension PushEvent {
+    /// A provider sent a notification.
+    public struct NotificationReceived: EventData {
+        public static let type = "push.notification.received"
+
+        public var app: Nullable<String>
+        /// The `apns-id`.
+        public var apnsID: String
+        /// The broadcast channel of the notification; nil if it was sent to a device token.
+        public var channel: String?
+        public var collapseID: String?
+        /// Whether `apns-expiration` is 0: one attempt without storage.
+        public var neverStored: Bool
+        public var notification: String
+        public var payload: JSON
+        public var priority: Int = 10
+        public var pushType: PushType = .alert
+        /// Whether the notification is silent: `content-available` without alert, sound or badge.
+        public var silent: Bool
+        public var status: ConsoleStatus = .received
+        public var topic: String
+        /// The suite time at which the notification expires.
+        public var until: Instant
+    }
+
+    /// A notification was sent to its device.
+    public struct NotificationDelivered: EventData {
+        public static let type = "push.notification.delivered"
+
+        public var app: Nullable<String>
+        public var apnsID: String
+        /// The broadcast channel of the notification; nil if it was sent to a device token.
+        public var channel: String?
+        public var collapseID: String?
+        public var fromStorage: Bool
+        public var notification: String
+        public var payload: JSON
+        public var priority: Int = 10
+        public var pushType: PushType = .alert
+        public var silent: Bool
+        public var status: ConsoleStatus = .delivered
+    }
+
+    /// A device acknowledged a notification.
+    public struct NotificationAcknowledged: EventData {
+        public static let type = "push.notification.acknowledged"
+
+        public var app: Nullable<String>
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .acknowledged
+    }
+
+    /// A notification was stored for later delivery.
+    public struct NotificationStored: EventData {
+        public static let type = "push.notification.stored"
+
+        public var app: Nullable<String>
+        /// The time at which the notification is sent even if the device sleeps.
+        public var due: Instant?
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .storedOffline
+        /// The time at which the notification expires.
+        public var until: Instant
+    }
+
+    /// A silent notification was held back.
+    public struct NotificationHeld: EventData {
+        public static let type = "push.notification.held"
+
+        public var app: Nullable<String>
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .heldBudget
+        /// The time at which the budget releases the notification; nil if unknown.
+        public var until: Instant?
+    }
+
+    /// A held notification was released.
+    public struct NotificationReleased: EventData {
+        public static let type = "push.notification.released"
+
+        public var app: Nullable<String>
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .releasedBudget
+    }
+
+    /// A newer notification replaced a notification.
+    public struct NotificationReplaced: EventData {
+        public static let type = "push.notification.replaced"
+
+        public var app: Nullable<String>
+        /// The newer notification.
+        public var by: String
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .replaced
+    }
+
+    /// A notification was discarded.
+    public struct NotificationDiscarded: EventData {
+        public static let type = "push.notification.discarded"
+
+        public var app: Nullable<String>
+        public var notification: String
+        public var pushType: PushType?
+        /// The reason why the app could not be woken, if that is the cause.
+        public var refusal: WakeRefusal?
+        public var status: ConsoleStatus = .discardedExpired
+    }
+
+    /// The device showed an alert after the attempt to wake its app.
+    public struct NotificationPresented: EventData {
+        public static let type = "push.notification.presented"
+
+        public var app: Nullable<String>
+        public var cause: PresentationCause = .completed
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .presented
+    }
+
+    /// The user opened a notification, and its app came on screen.
+    public struct NotificationOpened: EventData {
+        public static let type = "push.notification.opened"
+
+        public var app: Nullable<String>
+        public var notification: String
+        public var pushType: PushType?
+        public var status: ConsoleStatus = .opened
+    }
+}
