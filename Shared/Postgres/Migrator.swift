@@ -103,17 +103,15 @@ public struct Migrator: Sendable {
     }
 
     private func applied(on connection: Connection) async throws(PostgresError) -> [MigrationPlan.Applied] {
-        guard try await connection.execute(Query(.tableExists, [.text(table)]))[0].bool(0) else { return [] }
+        guard try await connection.execute(Query(.tableExists, [.text(table)]))[0].decode(Bool.self) else { return [] }
         // A table of an older program has no column `compatible`.
         let read = Statement(
             """
             SELECT number, name, checksum, coalesce((to_jsonb(m) ->> 'compatible')::boolean, false)
             FROM \(table) AS m ORDER BY number
             """)
-        return try await connection.execute(Query(read)).map { row throws(PostgresError) in
-            MigrationPlan.Applied(
-                number: try row.int(0), name: try row.text(1), checksum: try row.text(2),
-                isCompatible: try row.bool(3))
+        return try await connection.execute(Query(read)).decode((Int, String, String, Bool).self).map {
+            MigrationPlan.Applied(number: $0, name: $1, checksum: $2, isCompatible: $3)
         }
     }
 
@@ -123,7 +121,7 @@ public struct Migrator: Sendable {
     /// schema may lack that right.
     private func prepare(_ connection: Connection) async throws(PostgresError) {
         let quoted = Listener.quoted(schema)
-        if try await !connection.execute(Query(.schemaExists, [.text(quoted)]))[0].bool(0) {
+        if try await !connection.execute(Query(.schemaExists, [.text(quoted)]))[0].decode(Bool.self) {
             try await connection.script("CREATE SCHEMA \(quoted)")
         }
         try await connection.script(

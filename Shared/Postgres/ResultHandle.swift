@@ -22,15 +22,7 @@ final class ResultHandle: @unchecked Sendable {
 
     deinit { PQclear(pointer) }
 
-    func columnName(_ column: Int) -> String {
-        PQfname(pointer, Int32(column)).map { String(cString: $0) } ?? "\(column)"
-    }
-
-    func columnIndex(_ name: String) -> Int? {
-        name.withCString { wanted in
-            (0..<columnCount).first { column in
-                PQfname(pointer, Int32(column)).map { strcmp($0, wanted) == 0 } ?? false
-            }
-        }
+    static func columnName(_ result: OpaquePointer, _ column: Int32) -> String {
+        PQfname(result, column).map { String(cString: $0) } ?? "\(column)"
     }
 }

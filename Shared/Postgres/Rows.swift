@@ -6,13 +6,29 @@ public struct Rows: Sendable, RandomAccessCollection {
     public var affected: Int { handle.affected }
 
     /// The names of the columns, in order.
-    public var columns: [String] { (0..<handle.columnCount).map(handle.columnName) }
+    public var columns: [String] {
+        (0..<handle.columnCount).map { ResultHandle.columnName(handle.pointer, Int32($0)) }
+    }
 
     /// The server's command tag: `UPDATE 3`, `COMMIT`, or `ROLLBACK` for the commit of a failed transaction.
     public var commandTag: String { handle.tag }
 
     /// The number to compare with `rowsExpected`.
     var touched: Int { handle.columnCount > 0 ? handle.rowCount : handle.affected }
+
+    /// Decodes all columns of all rows.
+    ///
+    /// - Throws: ``PostgresError/decoding(column:reason:)``, if the columns have other types, or their number differs.
+    @inlinable public func decode<each Value: PostgresDecodable>(
+        _ types: (repeat each Value).Type
+    ) throws(PostgresError) -> [(repeat each Value)] {
+        try map { row throws(PostgresError) in try row.decode(types) }
+    }
+
+    /// Decodes the only column of all rows.
+    @inlinable public func decode<Value: PostgresDecodable>(_ type: Value.Type) throws(PostgresError) -> [Value] {
+        try map { row throws(PostgresError) in try row.decode(type) }
+    }
 
     public var startIndex: Int { 0 }
     public var endIndex: Int { handle.rowCount }

@@ -33,3 +33,28 @@ public struct Query: Sendable {
         self.rowsExpected = rowsExpected
     }
 }
+
+extension ConnectionPool {
+    /// Executes a statement on a pooled connection. See ``Query`` for `rowsExpected`.
+    @discardableResult public func execute(
+        _ statement: Statement, _ parameters: Parameter..., rowsExpected: Int? = nil
+    ) async throws(PostgresError) -> Rows {
+        try await execute(Query(statement, parameters, rowsExpected: rowsExpected))
+    }
+
+    /// Executes a statement on a pooled connection. See ``Query`` for `rowsExpected`.
+    @discardableResult public func execute(
+        _ statement: Statement, _ parameters: [Parameter], rowsExpected: Int? = nil
+    ) async throws(PostgresError) -> Rows {
+        try await execute(Query(statement, parameters, rowsExpected: rowsExpected))
+    }
+}
+
+extension Connection {
+    /// Executes a statement. See ``Query`` for `rowsExpected`.
+    @discardableResult public func execute(
+        _ statement: Statement, _ parameters: Parameter..., rowsExpected: Int? = nil
+    ) async throws(PostgresError) -> Rows {
+        try await execute(Query(statement, parameters, rowsExpected: rowsExpected))
+    }
+}
