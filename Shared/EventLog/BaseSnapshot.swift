@@ -70,17 +70,18 @@ extension LogReader {
 
     /// Returns the query for the start of a fold; ``foldStart(in:)`` reads its result.
     public static func foldStart(of key: AggregateKey, service: String, partition: Int, upTo offset: Int) -> Query {
-        Query(
-            foldStartStatement, [.int4(Int32(partition)), .text(key.description), .text(service), .int(offset)])
+        Query(foldStartStatement, [.partition(partition), .key(key), .text(service), .int(offset)])
     }
 
     /// Reads the result of ``foldStart(of:service:partition:upTo:)``.
     public static func foldStart(in rows: Rows) throws(PostgresError) -> FoldStart {
         guard let row = rows.first else { return .beginning }
-        guard try row.bool(5) else { return .beyondRetention }
+        let (state, version, offset, count, time, isKnown) = try row.decode(
+            ([UInt8], Int, Int, Int, Instant, Bool).self)
+        guard isKnown else { return .beyondRetention }
         return .snapshot(
             BaseSnapshot(
-                state: try row.bytes(0), machineVersion: try row.int(1), offset: try row.int(2),
-                eventCount: try row.int(3), decidedAt: Instant(milliseconds: Int64(try row.int(4))).heldToDocuments))
+                state: state, machineVersion: version, offset: offset, eventCount: count,
+                decidedAt: time.heldToDocuments))
     }
 }

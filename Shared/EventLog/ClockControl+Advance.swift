@@ -36,14 +36,14 @@ extension ClockControl {
             // The lock belongs to the session of the whole advance, and is released if the session ends. A waiting
             // advance holds no connection.
             let reading: ClockReading? = try await pool.withConnection { connection in
-                guard try await connection.execute(Query(Self.lock))[0].bool(0) else { return nil }
+                guard try await connection.execute(Self.lock)[0].decode(Bool.self) else { return nil }
                 do {
                     let reading = try await advance(by: interval, patience, request, connection)
-                    _ = try await connection.execute(Query(Self.unlock))
+                    try await connection.execute(Self.unlock)
                     return reading
                 } catch {
                     // A cancelled task can't send a query: close the session, which releases the lock.
-                    if (try? await connection.execute(Query(Self.unlock))) == nil { await connection.close() }
+                    if (try? await connection.execute(Self.unlock)) == nil { await connection.close() }
                     throw error
                 }
             }
@@ -56,7 +56,7 @@ extension ClockControl {
     private func advance(
         by interval: Interval, _ patience: Duration, _ request: Idempotency?, _ connection: Connection
     ) async throws -> ClockReading {
-        var start = try Self.reading(try await connection.execute(Query(Self.reading, rowsExpected: 1))[0])
+        var start = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
         guard interval <= Instant.documented.upperBound - start.now else { throw ClockError.beyondCalendar }
         var target = Int((start.now + interval).milliseconds)
@@ -72,13 +72,13 @@ extension ClockControl {
         }
         try await settle(patience, connection)
         while true {
-            let next = try await connection.execute(Query(Self.deadlines)).map { try $0.int(1) }.min()
+            let next = try await connection.execute(Self.deadlines).decode((String, Int).self).map(\.1).min()
             let moment = min(next ?? .max, target)
-            let reached = try await connection.execute(Query(Self.step, [.int(moment)], rowsExpected: 1))[0].int(0)
+            let reached = try await connection.execute(Self.step, .int(moment), rowsExpected: 1)[0].decode(Int.self)
             try await settle(patience, connection)
             guard reached < target else { break }
         }
-        let end = try Self.reading(try await connection.execute(Query(Self.reading, rowsExpected: 1))[0])
+        let end = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
         if let request {
             let answer = Array(String(end.now.milliseconds).utf8)
             _ = try await connection.execute(Self.book.closing(request, answer: answer))
@@ -92,7 +92,7 @@ extension ClockControl {
     ) async throws -> IdempotencyStore.Entry {
         _ = try await connection.execute([Query(Statement("BEGIN")), Self.book.forgetting(limit: 1000)])
         let entry = try await Self.book.open(request, progress: target, connection)
-        _ = try await connection.execute(Query(.commit))
+        try await connection.execute(.commit)
         return entry
     }
 
@@ -109,28 +109,19 @@ extension ClockControl {
             ])
             let now = try Self.reading(rows[3][0]).now
             var laggards: [String: Laggard] = [:]
-            for row in rows[1] {
-                let consumer = try row.text(0)
-                laggards[consumer] = Laggard(consumer: consumer, events: try row.int(1))
+            for (consumer, events) in try rows[1].decode((String, Int).self) {
+                laggards[consumer] = Laggard(consumer: consumer, events: events)
             }
-            for row in rows[2] {
-                let service = try row.text(0)
-                let deadline = Instant(milliseconds: Int64(try row.int(1)))
-                if deadline <= now {
-                    laggards[service, default: Laggard(consumer: service, events: 0)].deadline = deadline
-                }
+            for (service, deadline) in try rows[2].decode((String, Instant).self) where deadline <= now {
+                laggards[service, default: Laggard(consumer: service, events: 0)].deadline = deadline
             }
-            let isStill = try Self.heads(rows[0]) == Self.heads(rows[4])
+            let isStill = try LogReader.heads(rows[0]) == LogReader.heads(rows[4])
             if laggards.isEmpty, isStill { return }
             guard ContinuousClock.now < end else {
                 throw ClockError.notSettled(at: now, laggards: laggards.values.sorted { $0.consumer < $1.consumer })
             }
             try await pause()
         }
-    }
-
-    private static func heads(_ rows: Rows) throws(PostgresError) -> [Int] {
-        try rows.map { row throws(PostgresError) in try row.int(1) }
     }
 }
 

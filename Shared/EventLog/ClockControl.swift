@@ -77,13 +77,12 @@ public struct ClockControl: Sendable {
 
     /// Reads the clock.
     public func read() async throws(PostgresError) -> ClockReading {
-        try Self.reading(try await pool.execute(Query(Self.reading, rowsExpected: 1))[0])
+        try Self.reading(try await pool.execute(Self.reading, rowsExpected: 1)[0])
     }
 
     static func reading(_ row: Row) throws(PostgresError) -> ClockReading {
-        ClockReading(
-            now: Instant(milliseconds: Int64(try row.int(0))), isVirtual: try row.bool(1), rate: try row.double(2),
-            isFrozen: try row.bool(3))
+        let (now, isVirtual, rate, isFrozen) = try row.decode((Instant, Bool, Double, Bool).self)
+        return ClockReading(now: now, isVirtual: isVirtual, rate: rate, isFrozen: isFrozen)
     }
 
     /// Freezes or runs the clock, and sets its rate.
@@ -97,7 +96,7 @@ public struct ClockControl: Sendable {
         let rows = try await pool.execute([
             Query(Self.set, [.double(rate), .bool(frozen)], rowsExpected: 1), Query(Self.reading, rowsExpected: 1),
         ])
-        guard try rows[0][0].bool(0) else { throw ClockError.notVirtual }
+        guard try rows[0][0].decode(Bool.self) else { throw ClockError.notVirtual }
         return try Self.reading(rows[1][0])
     }
 
@@ -115,12 +114,11 @@ extension LogSchema {
     ///
     /// - Parameter connection: with the role of the schema's owner.
     public static func makeClockVirtual(_ connection: Connection) async throws(PostgresError) {
-        _ = try await connection.execute(
-            Query(
-                Statement(
-                    """
-                    UPDATE bus.clock SET is_virtual = true, real_epoch = instant, virtual_epoch = instant, rate = 1
-                    FROM bus.real_now() AS instant WHERE NOT is_virtual
-                    """)))
+        try await connection.execute(
+            Statement(
+                """
+                UPDATE bus.clock SET is_virtual = true, real_epoch = instant, virtual_epoch = instant, rate = 1
+                FROM bus.real_now() AS instant WHERE NOT is_virtual
+                """))
     }
 }

@@ -64,7 +64,7 @@ public struct ClockFollower: Service {
     private func read() async {
         do {
             let asked = ContinuousClock.now
-            let row = try await pool.execute(Query(SharedClock.read, rowsExpected: 1))[0]
+            let row = try await pool.execute(SharedClock.read, rowsExpected: 1)[0]
             clock.take(try ClockSample(row, realAt: 4, asked: asked))
             noteSkew()
         } catch {

@@ -59,12 +59,10 @@ public struct EventHistory<D: EventData>: Sendable {
         _ statement: Statement, _ key: AggregateKey, _ app: String, _ more: [Parameter]
     ) async throws -> [Entry] {
         let parameters: [Parameter] = [
-            .int4(Int32(key.partition(of: partitions))), .text(key.description), .text(D.type), .text(app),
+            .partition(key.partition(of: partitions)), .key(key), .text(D.type), .text(app),
         ]
-        return try await pool.execute(Query(statement, parameters + more)).map { row in
-            Entry(
-                offset: try row.int(0), time: Instant(milliseconds: Int64(try row.int(1))),
-                data: try D(jsonBytes: row.bytes(2), lenient: true))
+        return try await pool.execute(statement, parameters + more).decode((Int, Instant, [UInt8]).self).map {
+            Entry(offset: $0, time: $1, data: try D(jsonBytes: $2, lenient: true))
         }
     }
 }

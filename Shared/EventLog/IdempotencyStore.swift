@@ -34,7 +34,7 @@ public struct IdempotencyStore: Sendable {
 
     private let keyParameters: [Parameter]
 
-    public init(service: String, partition: Int) { keyParameters = [.int4(Int32(partition)), .text(service)] }
+    public init(service: String, partition: Int) { keyParameters = [.partition(partition), .text(service)] }
 
     // Waits for a concurrent insert of the same key.
     private static let insert = Statement(
@@ -117,8 +117,8 @@ public struct IdempotencyStore: Sendable {
             Query(Self.look, keyParameters + [.text(request.key)], rowsExpected: 1),
         ])
         guard rows[0].affected == 0 else { return .new }
-        guard try rows[1][0].bytes(0) == request.fingerprint else { throw IdempotencyConflict() }
-        if let progress = try rows[1][0].optionalInt(2) { return .underWay(progress: progress) }
-        return .answered(try rows[1][0].bytes(1))
+        let (fingerprint, stored, place) = try rows[1][0].decode(([UInt8], [UInt8], Int?).self)
+        guard fingerprint == request.fingerprint else { throw IdempotencyConflict() }
+        return place.map { .underWay(progress: $0) } ?? .answered(stored)
     }
 }

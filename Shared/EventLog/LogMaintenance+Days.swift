@@ -66,43 +66,36 @@ extension LogMaintenance {
 
     /// Takes the missing snapshots of past days, one partition at a time to keep transactions short.
     func takeSnapshots(_ connection: Connection) async throws(PostgresError) {
-        for row in try await connection.execute(Query(Self.unseen)) {
-            _ = try await connection.execute(
-                Query(
-                    Self.take,
-                    [
-                        .int4(Int32(try row.int(1))), .date(daysSinceEpoch: try row.daysSinceEpoch(0)),
-                        .text(try row.text(2)),
-                    ]))
+        let unseen = try await connection.execute(Self.unseen).decode((PostgresDate, Int, String).self)
+        for (day, partition, service) in unseen {
+            try await connection.execute(
+                Self.take, .partition(partition), .date(daysSinceEpoch: day.daysSinceEpoch), .text(service))
         }
     }
 
     /// Deletes kept events without a dead letter.
     func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
-        _ = try await connection.execute(Query(Self.forgetKept))
+        try await connection.execute(Self.forgetKept)
     }
 
     /// Returns the days that are older than the retention, oldest first.
     func overdue(_ retentionDays: Int, _ connection: Connection) async throws(PostgresError) -> [Day] {
-        if let row = try await connection.execute(Query(Self.unsure, [.int4(Int32(retentionDays))])).first {
-            let (newest, reference) = (try row.text(0), try row.text(1))
+        let age = Parameter.int4(Int32(retentionDays))
+        if let row = try await connection.execute(Self.unsure, age).first {
+            let (newest, reference) = try row.decode((String, String).self)
             logger.warning(
                 "kept old days, the newest events may have times of a wrong clock",
                 metadata: [LogKey.newest: "\(newest)", LogKey.countedFrom: "\(reference)"])
         }
-        return try await connection.execute(Query(Self.overdue, [.int4(Int32(retentionDays))])).map {
-            row throws(PostgresError) in
-            Day(
-                number: try row.daysSinceEpoch(0), name: try row.text(1), isAttached: try row.bool(2),
-                isDetaching: try row.bool(3))
+        return try await connection.execute(Self.overdue, age).decode((PostgresDate, String, Bool, Bool).self).map {
+            Day(number: $0.daysSinceEpoch, name: $1, isAttached: $2, isDetaching: $3)
         }
     }
 
     /// Returns the consumers that have not read a whole day.
     func readers(of day: Day, _ connection: Connection) async throws(PostgresError) -> [String] {
         guard day.isAttached, !day.isDetaching else { return [] }
-        return try await connection.execute(Query(Self.readers, [.date(daysSinceEpoch: day.number)]))
-            .map { row throws(PostgresError) in try row.text(0) }
+        return try await connection.execute(Self.readers, .date(daysSinceEpoch: day.number)).decode(String.self)
     }
 
     /// Drops a day that all consumers have read. If the process dies between two steps, the next round continues.
@@ -122,11 +115,9 @@ extension LogMaintenance {
     /// dropped.
     private func makeBases(of day: Day, _ connection: Connection) async throws(PostgresError) {
         let date = Parameter.date(daysSinceEpoch: day.number)
-        let services = try await connection.execute(Query(Self.services)).map { row throws(PostgresError) in
-            try row.text(0)
-        }
-        for row in try await connection.execute(Query(Self.partitions)) {
-            let partitionParameter = Parameter.int4(Int32(try row.int(0)))
+        let services = try await connection.execute(Self.services).decode(String.self)
+        for partition in try await connection.execute(Self.partitions).decode(Int.self) {
+            let partitionParameter = Parameter.partition(partition)
             let bases = services.map { Query(Self.makeBases, [partitionParameter, date, .text($0)]) }
             _ = try await connection.execute(
                 [Query(Statement("BEGIN")), Query(Self.keepEvents, [partitionParameter, date])] + bases

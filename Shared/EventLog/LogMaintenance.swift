@@ -86,10 +86,10 @@ public struct LogMaintenance: Service {
     /// - Returns: nil if another process runs one.
     public func round() async throws -> Round? {
         try await pool.withConnection { connection in
-            guard try await connection.execute(Query(Self.lock))[0].bool(0) else { return nil }
+            guard try await connection.execute(Self.lock)[0].decode(Bool.self) else { return nil }
             do {
                 let round = try await upkeep(connection)
-                _ = try await connection.execute(Query(Self.unlock))
+                try await connection.execute(Self.unlock)
                 return round
             } catch {
                 // Closing the session releases the lock.
@@ -100,7 +100,7 @@ public struct LogMaintenance: Service {
     }
 
     private func upkeep(_ connection: Connection) async throws -> Round {
-        _ = try await connection.execute(Query(Self.ensureDays, [.int4(Int32(Self.daysAhead))]))
+        try await connection.execute(Self.ensureDays, .int4(Int32(Self.daysAhead)))
         var round = Round()
         guard let retentionDays else { return round }
         try await takeSnapshots(connection)

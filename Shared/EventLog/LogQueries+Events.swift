@@ -28,22 +28,19 @@ extension LogQueries {
 
     /// Returns whether the log has, or had, an event of an aggregate.
     public func knows(_ key: AggregateKey) async throws(PostgresError) -> Bool {
-        let partitionParameter = Parameter.int4(Int32(key.partition(of: partitions)))
-        return try await pool.execute(
-            Query(Self.known, [partitionParameter, .text(key.description)], rowsExpected: 1))[0].bool(0)
+        try await pool.execute(Self.known, .partition(key.partition(of: partitions)), .key(key), rowsExpected: 1)[0]
+            .decode(Bool.self)
     }
 
     /// Returns the event with an id.
     public func event(id: UUID) async throws(PostgresError) -> Event? {
-        guard let row = try await pool.execute(Query(Self.byID, [.uuid(id)])).first else { return nil }
-        return try LogReader.event(row)
+        try await pool.execute(Self.byID, .uuid(id)).first.map(LogReader.event)
     }
 
     /// Returns the event at a position.
     public func event(partition: Int, offset: Int) async throws(PostgresError) -> Event? {
-        let call = Query(Self.byPlace, [.int4(Int32(clamping: partition)), .int(offset)])
-        guard let row = try await pool.execute(call).first else { return nil }
-        return try LogReader.event(row)
+        try await pool.execute(Self.byPlace, .int4(Int32(clamping: partition)), .int(offset)).first
+            .map(LogReader.event)
     }
 
     /// Returns the causes and the effects of an event.
@@ -73,8 +70,7 @@ extension LogQueries {
     public func events(
         ofCorrelation correlation: UUID, since: Instant? = nil, limit: Int
     ) async throws(PostgresError) -> [Event] {
-        let call = Query(Self.related, [.uuid(correlation), .int(limit), .int(since.map { Int($0.milliseconds) })])
-        return try await pool.execute(call).map { row throws(PostgresError) in try LogReader.event(row) }
+        try await pool.execute(Self.related, .uuid(correlation), .int(limit), .instant(since)).map(LogReader.event)
     }
 }
 

@@ -99,11 +99,12 @@ extension LogQueries {
     /// Returns every consumer with its positions, by name and partition.
     public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPosition])] {
         var consumers: [(name: String, places: [ConsumerPosition])] = []
-        for row in try await pool.execute(Query(Self.places)) {
+        for row in try await pool.execute(Self.places) {
+            let (name, partition, offset, head, owner, attempts, since) = try row.decode(
+                (String, Int, Int, Int, UUID?, Int, PostgresTimestamp?).self)
             let position = ConsumerPosition(
-                partition: try row.int(1), offset: try row.int(2), head: try row.int(3), owner: try row.optionalUUID(4),
-                attempts: try row.int(5), waitingSince: try row.optionalTimestampMilliseconds(6))
-            let name = try row.text(0)
+                partition: partition, offset: offset, head: head, owner: owner, attempts: attempts,
+                waitingSince: since?.milliseconds)
             if consumers.last?.name == name {
                 consumers[consumers.count - 1].places.append(position)
             } else {
@@ -125,14 +126,12 @@ extension LogQueries {
             .text(consumer), .text(position?.consumer), .int4(position.map { Int32(clamping: $0.partition) }),
             .text(position?.key), .int(position?.offset), .int(limit),
         ]
-        return try await pool.execute(Query(Self.letters, parameters)).map { row throws(PostgresError) in
-            let offset = try row.int(3)
-            return DeadLetterSummary(
-                consumer: try row.text(0), key: AggregateKey(try row.text(1)), partition: try row.int(2),
-                offset: offset == 0 ? nil : offset,
-                due: try row.optionalInt(4).map { Instant(milliseconds: Int64($0)) }, reason: try row.optionalText(5),
-                setAsideAt: Instant(milliseconds: try row.timestampMilliseconds(6)))
-        }
+        return try await pool.execute(Self.letters, parameters)
+            .decode((String, AggregateKey, Int, Int, Instant?, String?, Instant).self).map {
+                DeadLetterSummary(
+                    consumer: $0, key: $1, partition: $2, offset: $3 == 0 ? nil : $3, due: $4, reason: $5,
+                    setAsideAt: $6)
+            }
     }
 
     /// Checks that the retained offsets of a partition are dense. A missing offset is corruption.
@@ -143,10 +142,8 @@ extension LogQueries {
         var low = droppedTo
         while low < head {
             let high = min(head, low + 50_000)
-            let row = try await pool.execute(
-                Query(Self.block, [.int4(Int32(partition)), .int(low), .int(high)], rowsExpected: 1))[0]
-            let count = try row.int(0)
-            let distinct = try row.int(1)
+            let (count, distinct) = try await pool.execute(
+                Self.block, .partition(partition), .int(low), .int(high), rowsExpected: 1)[0].decode((Int, Int).self)
             if count != high - low || distinct != count { check.faults.append(low + 1...high) }
             check.count += count
             low = high
@@ -159,12 +156,12 @@ extension LogQueries {
 
     /// Returns the number of days after today for which events have a table.
     public func daysAhead() async throws(PostgresError) -> Int {
-        try await pool.execute(Query(Self.daysAhead, rowsExpected: 1))[0].int(0)
+        try await pool.execute(Self.daysAhead, rowsExpected: 1)[0].decode(Int.self)
     }
 
     /// Returns a fault for `/readyz` if too few of the next days have a table.
     public static func daysFault(_ connection: Connection) async throws(PostgresError) -> String? {
-        let days = try await connection.execute(Query(daysAhead, rowsExpected: 1))[0].int(0)
+        let days = try await connection.execute(daysAhead, rowsExpected: 1)[0].decode(Int.self)
         return days < LogMaintenance.fewestDaysAhead ? "the log has tables for only \(days) days ahead" : nil
     }
 }

@@ -30,8 +30,8 @@ public struct LogQueries: Sendable {
     /// Returns the retained range of each partition: after `droppedTo`, up to `head`.
     func bounds() async throws(PostgresError) -> [Int: (head: Int, droppedTo: Int)] {
         var bounds: [Int: (head: Int, droppedTo: Int)] = [:]
-        for row in try await pool.execute(Query(Self.bounds)) {
-            bounds[try row.int(0)] = (try row.int(1), try row.int(2))
+        for (partition, head, droppedTo) in try await pool.execute(Self.bounds).decode((Int, Int, Int).self) {
+            bounds[partition] = (head, droppedTo)
         }
         return bounds
     }
@@ -219,21 +219,22 @@ public struct LogQueries: Sendable {
             """)
         var events: [Event] = []
         let rows = try await pool.execute(Query(statement, parameters))
-        let partitions = Set(try rows.first?.ints(16) ?? [])
+        let partitions = Set(try rows.first?.decode([Int].self, at: 16) ?? [])
         for row in rows {
             guard events.count < limit else { return (events, .limit, partitions) }
-            if try row.optionalBool(14) == true {
+            let (isShare, isBeyond, nearest) = try row.decode((Bool, Bool?, Int?).self, at: 13)
+            if let nearest, isBeyond == true {
                 var rest: PositionVector?
                 if rows.count <= limit {
                     let places = try rows.dropFirst(events.count).map { row throws(PostgresError) in
-                        (try row.int(0), try row.int(1))
+                        try row.decode((Int, Int).self, at: 0)
                     }
                     rest = PositionVector(places) { first, _ in first }
                 }
-                return (events, .watermark(try row.int(15), rest: rest), partitions)
+                return (events, .watermark(nearest, rest: rest), partitions)
             }
             events.append(try LogReader.event(row))
-            if try row.bool(13) { return (events, .share, partitions) }
+            if isShare { return (events, .share, partitions) }
         }
         return (events, .all, partitions)
     }

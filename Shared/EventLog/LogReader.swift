@@ -1,4 +1,5 @@
 public import Contracts
+import Foundation
 public import Postgres
 import Timeline
 
@@ -50,15 +51,22 @@ public enum LogReader {
     /// Reads the head of each partition: the offset of its last event.
     public static let heads = Statement("SELECT partition::int8, head FROM bus.partitions ORDER BY partition")
 
-    /// Decodes the event in a row of one of the statements above.
+    /// Decodes the rows of ``heads``: an offset by partition.
+    public static func heads(_ rows: Rows) throws(PostgresError) -> [Int: Int] {
+        Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+    }
+
+    /// Decodes the event in a row of one of the other statements above. More columns may follow.
     public static func event(_ row: Row) throws(PostgresError) -> Event {
+        let (partition, offset, id, source, type, version, key) = try row.decode(
+            (Int, Int, UUID, String, String, Int, AggregateKey).self, at: 0)
+        let (app, time, correlation, causation, traceparent, data) = try row.decode(
+            (String?, Instant, UUID, UUID?, String?, [UInt8]).self, at: 7)
         var event = Event(
-            id: try row.uuid(2), source: try row.text(3), type: try row.text(4), version: try row.int(5),
-            key: AggregateKey(try row.text(6)), app: try row.optionalText(7),
-            time: Instant(milliseconds: Int64(try row.int(8))).heldToDocuments, correlation: try row.uuid(9),
-            causation: try row.optionalUUID(10), traceparent: try row.optionalText(11), data: try row.bytes(12))
-        event.partition = try row.int(0)
-        event.offset = try row.int(1)
+            id: id, source: source, type: type, version: version, key: key, app: app, time: time.heldToDocuments,
+            correlation: correlation, causation: causation, traceparent: traceparent, data: data)
+        event.partition = partition
+        event.offset = offset
         return event
     }
 }

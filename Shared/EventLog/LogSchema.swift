@@ -76,10 +76,9 @@ public enum LogSchema {
             SELECT partition::int8, dropped_to FROM missing WHERE dropped_to > 0 AND NOT $2
             ORDER BY partition LIMIT 1
             """)
-        guard let row = try await connection.execute(Query(register, [.text(consumer), .bool(bootstraps)])).first else {
-            return
-        }
-        throw LogError.registeredTooLate(consumer: consumer, partition: try row.int(0), droppedTo: try row.int(1))
+        let missing = try await connection.execute(register, .text(consumer), .bool(bootstraps)).decode((Int, Int).self)
+        guard let (partition, droppedTo) = missing.first else { return }
+        throw LogError.registeredTooLate(consumer: consumer, partition: partition, droppedTo: droppedTo)
     }
 
     /// Creates a service's login role if it is missing, sets its password, and grants the rights of a service on the
@@ -160,9 +159,8 @@ public enum LogSchema {
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?
         do {
-            inDatabase = try await connection.execute(Query(Statement("SELECT partitions::int8 FROM bus.settings")))
-                .first?
-                .int(0)
+            inDatabase = try await connection.execute(Statement("SELECT partitions::int8 FROM bus.settings")).first?
+                .decode(Int.self)
         } catch {
             throw error.sqlState == "42P01" || error.sqlState == "3F000" ? LogError.notMigrated as any Error : error
         }

@@ -35,9 +35,9 @@ extension LogTail {
     public func fault(of places: [Int: Int]) async throws(PostgresError) -> PositionError? {
         let places = places.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32(clamping: $0.key) }), .ints(places.map(\.value))]
-        guard let row = try await pool.execute(Query(Self.faults, parameters)).first else { return nil }
-        let position = LogPosition(partition: try row.int(0), offset: try row.int(1))
-        let head = try row.int(2)
+        guard let row = try await pool.execute(Self.faults, parameters).first else { return nil }
+        let (partition, offset, head) = try row.decode((Int, Int, Int).self)
+        let position = LogPosition(partition: partition, offset: offset)
         return position.offset > head ? .beyondLog(position, head: head) : .beyondRetention
     }
 }

@@ -96,9 +96,7 @@ public final class LogTail: Service {
 
     /// Returns the head of every partition.
     public func heads() async throws(PostgresError) -> [Int: Int] {
-        var heads: [Int: Int] = [:]
-        for row in try await pool.execute(Query(LogReader.heads)) { heads[try row.int(0)] = try row.int(1) }
-        return heads
+        try LogReader.heads(try await pool.execute(LogReader.heads))
     }
 
     private static let dropped = Statement(
@@ -112,7 +110,7 @@ public final class LogTail: Service {
     public func isBeyondRetention(_ start: [Int: Int]) async throws(PostgresError) -> Bool {
         let places = start.sorted { $0.key < $1.key }
         let parameters: [Parameter] = [.int4s(places.map { Int32($0.key) }), .ints(places.map(\.value))]
-        return try await pool.execute(Query(Self.dropped, parameters))[0].bool(0)
+        return try await pool.execute(Self.dropped, parameters)[0].decode(Bool.self)
     }
 
     /// Runs until graceful shutdown or cancellation.
@@ -158,7 +156,7 @@ public final class LogTail: Service {
                     Query(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
                 }
                 for ((partition, position), rows) in zip(positions, try await pool.execute(queries)) {
-                    let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+                    let events = try rows.map(LogReader.event)
                     route(events, partition, position, pass)
                 }
             } catch {
@@ -266,21 +264,20 @@ public final class LogTail: Service {
         let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
         for (partition, position) in order {
-            let place = Parameter.int4(Int32(partition))
+            let place = Parameter.partition(partition)
             let call =
                 switch selection {
                 case .key(let key):
-                    Query(LogReader.ofKey, [place, .text(key.description), .int(position), .int(chunk)])
+                    Query(LogReader.ofKey, [place, .key(key), .int(position), .int(chunk)])
                 case .matching: Query(LogReader.all, [place, .int(position), .int(chunk)])
                 }
             queries.append(call)
         }
         let rows = try await pool.execute(queries)
-        var heads: [Int: Int] = [:]
-        for row in rows[0] { heads[try row.int(0)] = try row.int(1) }
+        let heads = try LogReader.heads(rows[0])
         var found = (lists: [[Event]](), positions: positions, isAtHead: true)
         for ((partition, position), rows) in zip(order, rows.dropFirst()) {
-            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            let events = try rows.map(LogReader.event)
             let isFull = events.count == chunk
             if isFull { found.isAtHead = false }
             // The heads were read before the events, and commit order is offset order: up to there no event is missing.

@@ -38,11 +38,10 @@ public struct RevocationLog: Sendable {
         // Read the positions first: the table has all revocations up to them, and perhaps more.
         let rows = try await pool.execute([Query(Self.positions), Query(Self.devices)])
         var kept = Revocations()
-        for row in rows[0] { kept.positions[try row.int(0)] = try row.int(1) }
-        for row in rows[1] {
-            guard let device = AggregateKey(try row.text(0)).device else { continue }
-            kept.devices[device] = try row.int(1)
-            kept.times[device] = Instant(milliseconds: try row.timestampMilliseconds(2))
+        kept.positions = try LogReader.heads(rows[0])
+        for (key, offset, time) in try rows[1].decode((AggregateKey, Int, Instant).self) {
+            guard let device = key.device else { continue }
+            (kept.devices[device], kept.times[device]) = (offset, time)
         }
         return kept
     }
@@ -55,8 +54,7 @@ public struct RevocationLog: Sendable {
         var isAtHead = true
         // The heads were read before the events, and commit order is offset order: up to there no event is missing.
         var behind: [(partition: Int, position: Int, head: Int)] = []
-        for row in try await pool.execute(Query(LogReader.heads)) {
-            let (partition, head) = (try row.int(0), try row.int(1))
+        for (partition, head) in try await pool.execute(LogReader.heads).decode((Int, Int).self) {
             let position = positions[partition, default: 0]
             if position < head { behind.append((partition, position, head)) }
         }
@@ -64,7 +62,7 @@ public struct RevocationLog: Sendable {
         let queries = behind.map {
             Query(
                 LogReader.following,
-                [.int4(Int32($0.partition)), .int($0.position), .texts(Self.types), .int(Self.chunk)])
+                [.partition($0.partition), .int($0.position), .texts(Self.types), .int(Self.chunk)])
         }
         for (place, rows) in zip(behind, try await pool.execute(queries)) {
             var last = 0
@@ -118,6 +116,6 @@ public struct RevocationLog: Sendable {
     public func forget(olderThanDays days: Int) async throws(PostgresError) {
         let statement = Statement(
             "DELETE FROM bus.revocations WHERE revoked_at < now() - interval '1 day' * $1::integer")
-        _ = try await pool.execute(Query(statement, [.int4(Int32(days))]))
+        try await pool.execute(statement, .int4(Int32(days)))
     }
 }

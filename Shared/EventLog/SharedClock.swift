@@ -24,10 +24,9 @@ public struct ClockSample: Sendable {
     ///
     /// - Parameter column: the index of `clock_timestamp()`.
     public init(_ row: Row, realAt column: Int, asked: ContinuousClock.Instant) throws(PostgresError) {
-        setting = ClockSetting(
-            isVirtual: try row.bool(0), realEpoch: Instant(milliseconds: Int64(try row.int(1))),
-            virtualEpoch: Instant(milliseconds: Int64(try row.int(2))), rate: try row.double(3))
-        real = Instant(milliseconds: try row.timestampMilliseconds(column))
+        let (isVirtual, realEpoch, virtualEpoch, rate) = try row.decode((Bool, Instant, Instant, Double).self, at: 0)
+        setting = ClockSetting(isVirtual: isVirtual, realEpoch: realEpoch, virtualEpoch: virtualEpoch, rate: rate)
+        real = try row.decode(Instant.self, at: column)
         self.asked = asked
     }
 }

@@ -7,11 +7,8 @@ public enum TokenKeys {
         _ issuer: String, _ pool: ConnectionPool
     ) async throws(PostgresError) -> [String: String] {
         let statement = Statement("SELECT kid, public_key FROM bus.token_keys WHERE issuer = $1")
-        var keys: [String: String] = [:]
-        for row in try await pool.execute(Query(statement, [.text(issuer)])) {
-            keys[try row.text(0)] = try row.text(1)
-        }
-        return keys
+        return Dictionary(
+            uniqueKeysWithValues: try await pool.execute(statement, .text(issuer)).decode((String, String).self))
     }
 
     /// Returns the newest signing key of an issuer; nil before its first.
@@ -23,8 +20,7 @@ public enum TokenKeys {
             SELECT s.kid, s.private_key FROM bus.signing_keys AS s JOIN bus.token_keys AS t USING (kid)
             WHERE s.issuer = $1 ORDER BY t.created_at DESC, s.kid LIMIT 1
             """)
-        guard let row = try await pool.execute(Query(statement, [.text(issuer)])).first else { return nil }
-        return (try row.text(0), try row.text(1))
+        return try await pool.execute(statement, .text(issuer)).decode((String, String).self).first.map { ($0, $1) }
     }
 
     /// Adds a key pair, unless another replica has added one with the same id. So read ``signing(_:_:)`` again.
@@ -39,7 +35,6 @@ public enum TokenKeys {
                 RETURNING kid)
             INSERT INTO bus.signing_keys (kid, issuer, private_key) SELECT kid, $1, $3 FROM trusted
             """)
-        _ = try await pool.execute(
-            Query(statement, [.text(issuer), .text(id), .text(privateKey), .text(publicKey)]))
+        try await pool.execute(statement, .text(issuer), .text(id), .text(privateKey), .text(publicKey))
     }
 }

@@ -65,9 +65,7 @@ public final class WakeUpSender: Service {
         let named = types.joined(separator: ",")
         if !named.isEmpty, payload.utf8.count + named.utf8.count < Self.payloadLimit { payload += ":" + named }
         do {
-            _ = try await pool.execute([
-                Query(Statement("SELECT pg_notify($1, $2)"), [.text(Self.channel), .text(payload)])
-            ])
+            try await pool.execute(Statement("SELECT pg_notify($1, $2)"), .text(Self.channel), .text(payload))
         } catch {
             logger.debug("failed to send wake-up", error: error)
         }
