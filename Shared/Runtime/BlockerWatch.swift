@@ -37,9 +37,10 @@ struct BlockerWatch: Sendable {
     }
 
     private func look() async throws(PostgresError) {
-        for row in try await pool.execute(Query(Self.end, [.double(patience / .seconds(1))])) {
-            let metadata: Logger.Metadata = [LogKey.pid: "\(try row.int(0))", LogKey.role: "\(try row.text(1))"]
-            if try row.bool(2) {
+        let blockers = try await pool.execute(Self.end, .double(patience / .seconds(1)))
+        for (pid, role, hasEnded) in try blockers.decode((Int, String, Bool).self) {
+            let metadata: Logger.Metadata = [LogKey.pid: "\(pid)", LogKey.role: "\(role)"]
+            if hasEnded {
                 logger.warning("ended idle session that blocked the log", metadata: metadata)
             } else {
                 logger.error(

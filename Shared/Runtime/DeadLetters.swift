@@ -91,19 +91,16 @@ extension DurableRuntime {
         let keyParameters: [Parameter] = [
             .int4(Int32(clamping: last?.partition ?? -1)), .text(last?.key.description ?? ""), .int(last?.offset ?? 0),
         ]
-        return try await pool.execute(Query(Statements.letters, [.text(M.name), .int(limit)] + keyParameters)).map {
-            row in
-            let offset = try row.int(2)
-            return DeadLetter(
-                key: AggregateKey(try row.text(1)), partition: try row.int(0), offset: offset == 0 ? nil : offset,
-                due: try row.optionalInt(3).map { Instant(milliseconds: Int64($0)) }, reason: try row.optionalText(4),
-                setAsideAt: Instant(milliseconds: try row.timestampMilliseconds(5)))
-        }
+        return try await pool.execute(Statements.letters, [.text(M.name), .int(limit)] + keyParameters)
+            .decode((Int, AggregateKey, Int, Instant?, String?, Instant).self).map {
+                DeadLetter(
+                    key: $1, partition: $0, offset: $2 == 0 ? nil : $2, due: $3, reason: $4, setAsideAt: $5)
+            }
     }
 
     /// Returns the number of parked devices over all replicas.
     public func parkedDevices() async throws -> Int {
-        try await pool.execute(Query(Statements.parkedCount, [.text(M.name)], rowsExpected: 1))[0].int(0)
+        try await pool.execute(Statements.parkedCount, .text(M.name), rowsExpected: 1)[0].decode(Int.self)
     }
 
     /// Processes the dead letters of a device in order, and frees it.

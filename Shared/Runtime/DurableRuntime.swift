@@ -46,7 +46,7 @@ public final class DurableRuntime<M: Machine>: Service {
         let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
         cursors = CursorWatch { partition in
             let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
-            return try await pool.execute(Query(position, keyParameters, rowsExpected: 1))[0].int(0)
+            return try await pool.execute(position, keyParameters, rowsExpected: 1)[0].decode(Int.self)
         }
         self.clock = clock
         standing = Statements.standing(M.name)
@@ -255,12 +255,9 @@ public final class DurableRuntime<M: Machine>: Service {
     /// One query for all partitions, so that an idle suite costs almost nothing.
     private func look() async {
         do {
-            for row in try await pool.execute(Query(standing, [.text(M.name)])) {
-                let partition = try row.int(0)
-                guard workers.indices.contains(partition) else { continue }
-                await workers[partition].note(
-                    isBehind: try row.bool(1),
-                    nextDeadline: try row.optionalInt(2).map { Instant(milliseconds: Int64($0)) })
+            let partitions = try await pool.execute(standing, .text(M.name)).decode((Int, Bool, Instant?).self)
+            for (partition, isBehind, deadline) in partitions where workers.indices.contains(partition) {
+                await workers[partition].note(isBehind: isBehind, nextDeadline: deadline)
             }
         } catch {
             // Each worker then looks itself and logs its own error.

@@ -27,14 +27,9 @@ extension PartitionWorker {
         guard !refused.isEmpty else { return }
         let keys = Set(refused.map { submissions[$0].key.description }).sorted()
         let rows = try await connection.execute(
-            Query(
-                Statements.unreadOf,
-                [
-                    .int4(Int32(partition)), .int(first.position), .int(first.head), .texts(keys),
-                    .texts(M.follows.sorted()),
-                ]))
-        var unread: [AggregateKey: Int] = [:]
-        for row in rows { unread[AggregateKey(try row.text(0))] = try row.int(1) }
+            Statements.unreadOf, .partition(partition), .int(first.position), .int(first.head), .texts(keys),
+            .texts(M.follows.sorted()))
+        let unread = Dictionary(uniqueKeysWithValues: try rows.decode((AggregateKey, Int).self))
         for index in refused {
             guard let last = unread[submissions[index].key] else { continue }
             batch.overrule(index, by: .refused(EarlyRefusal(unread: submissions[index].settledAt ?? last)))
@@ -78,11 +73,10 @@ extension DurableRuntime {
     /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
     public func catchUp(with key: AggregateKey) async throws {
         let worker = worker(of: key)
-        let parameters: [Parameter] = [
-            .int4(Int32(worker.partition)), .text(M.name), .text(key.description), .texts(M.follows.sorted()),
-        ]
-        let rows = try await pool.execute(Query(Statements.unread, parameters, rowsExpected: 1))
-        guard let unread = try rows[0].optionalInt(0) else { return }
+        let rows = try await pool.execute(
+            Statements.unread, .partition(worker.partition), .text(M.name), .key(key), .texts(M.follows.sorted()),
+            rowsExpected: 1)
+        guard let unread = try rows[0].decode(Int?.self) else { return }
         await worker.wake()
         let end = ContinuousClock.now + Self.settlingTime
         guard try await hasReached(partition: worker.partition, offset: unread, by: end) else {

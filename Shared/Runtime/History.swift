@@ -25,12 +25,10 @@ struct StoredState: Sendable {
 
     /// - Parameter row: with the columns of ``Statements/stateColumns``.
     init(_ row: Row) throws(PostgresError) {
-        key = AggregateKey(try row.text(0))
-        binary = try row.bytes(1)
-        machineVersion = try row.int(2)
-        eventCount = try row.int(3)
-        decidedAt = Instant(milliseconds: Int64(try row.int(4))).heldToDocuments
-        offset = try row.int(5)
+        let time: Instant
+        (key, binary, machineVersion, eventCount, time, offset) = try row.decode(
+            (AggregateKey, [UInt8], Int, Int, Instant, Int).self)
+        decidedAt = time.heldToDocuments
     }
 
     func aggregate<M: Machine>(_ state: M) -> Aggregate<M> {
@@ -80,7 +78,7 @@ extension Aggregate {
         _ key: AggregateKey, partition: Int, upTo offset: Int, count: Int,
         query: @Sendable (Query) async throws -> Rows
     ) async throws -> Aggregate {
-        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
+        let keyParameters: [Parameter] = [.partition(partition), .key(key), .text(M.name)]
         let start = try LogReader.foldStart(
             in: try await query(LogReader.foldStart(of: key, service: M.name, partition: partition, upTo: offset)))
         guard case .snapshot(let base) = start else {
@@ -128,7 +126,7 @@ extension Aggregate {
         while after < end {
             let rows = try await query(
                 Query(LogReader.historyPage, keyParameters + [.int(after), .int(end), .int(Self.page)]))
-            let events = try rows.map { row throws(PostgresError) in try LogReader.event(row) }
+            let events = try rows.map(LogReader.event)
             try fold(events)
             after = events.last?.offset ?? after
             guard events.count == Self.page else { break }

@@ -84,21 +84,18 @@ actor LeaseKeeper<M: Machine> {
         ])
         // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
-        try await guardCommands(isYoung || rows[4][0].bool(0), condemned: Set(rows[5].map { try $0.text(0) }))
-        let living = try rows[2][0].int(0)
-        let found = Membership(
-            others: try rows[2][0].int(3), oldest: try rows[2][0].int(1), newest: try rows[2][0].int(2))
-        membership.withLock { $0 = found }
+        try await guardCommands(isYoung || rows[4][0].decode(Bool.self), condemned: Set(rows[5].decode(String.self)))
+        let (living, oldest, newest, others) = try rows[2][0].decode((Int, Int, Int, Int).self)
+        membership.withLock { $0 = Membership(others: others, oldest: oldest, newest: newest) }
         let share = (workers.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {
             let isTooMany = halted.isEmpty ? owned.count > share : halted.contains(partition)
             if isTooMany { try await release(partition) } else { try await renew(partition) }
         }
         let takesMore = halted.isEmpty || living == 0
-        for row in rows[3] where takesMore && owned.count < share {
-            let partition = try row.int(0)
-            guard workers.indices.contains(partition) else { continue }
-            if !halted.contains(partition) { try await acquire(partition) }
+        for partition in try rows[3].decode(Int.self) where takesMore && owned.count < share {
+            guard workers.indices.contains(partition), !halted.contains(partition) else { continue }
+            try await acquire(partition)
         }
     }
 
@@ -112,7 +109,7 @@ actor LeaseKeeper<M: Machine> {
     private func sweep() async throws {
         let overdue = owned.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
         guard let partition = overdue.min() else { return }
-        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+        let keyParameters: [Parameter] = [.partition(partition), .text(M.name)]
         let rows = try await pool.execute([
             IdempotencyStore(service: M.name, partition: partition).forgetting(limit: Self.sweepLimit),
             Query(Statements.forgetSuspects, keyParameters),
@@ -122,7 +119,7 @@ actor LeaseKeeper<M: Machine> {
     }
 
     private func parameters(_ partition: Int) -> [Parameter] {
-        [.int4(Int32(partition)), .text(M.name), .uuid(member), .double(Self.term)]
+        [.partition(partition), .text(M.name), .uuid(member), .double(Self.term)]
     }
 
     /// Changes a cursor row; nil if another session holds its lock for too long. A stopped replica in the middle of a
@@ -150,10 +147,11 @@ actor LeaseKeeper<M: Machine> {
 
     private func acquire(_ partition: Int) async throws {
         let all = parameters(partition) + [.bool(M.ownsLimits)]
-        guard let row = try await change(partition, Statements.acquire, all)?.first else { return }
+        let lease = try await change(partition, Statements.acquire, all)?.first
+        guard let (epoch, attempts) = try lease?.decode((Int, Int).self) else { return }
         owned.insert(partition)
         swept[partition] = nil
-        await workers[partition].hold(owner: member, epoch: try row.int(0), isSuspicious: try row.int(1) > 1)
+        await workers[partition].hold(owner: member, epoch: epoch, isSuspicious: attempts > 1)
     }
 
     private func release(_ partition: Int) async throws {
@@ -170,7 +168,7 @@ actor LeaseKeeper<M: Machine> {
                 logger.debug("failed to release lease, it will expire", error: error)
             }
         }
-        do { _ = try await pool.execute([Query(Statements.leave, [.text(M.name), .uuid(member)])]) } catch {
+        do { try await pool.execute(Statements.leave, .text(M.name), .uuid(member)) } catch {
             logger.debug("failed to remove membership, it will expire", error: error)
         }
         await pool.close()

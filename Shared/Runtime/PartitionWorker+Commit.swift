@@ -162,7 +162,7 @@ extension PartitionWorker {
             let rows = try await connection.execute(queries)
             noteTold(first)
             noteCleared(cleared)
-            done.head = try rows[rows.count - 2][0].int(0)
+            done.head = try rows[rows.count - 2][0].decode(Int.self, at: 0)
             return done
         } catch  where error.isInputFault {
             throw BadInput(inputs: batch.inputs, name: name, error: error)
@@ -246,7 +246,7 @@ extension PartitionWorker {
             Query(Statements.suspect, [.int4(Int32(partition)), .text(M.name), .text(name)], rowsExpected: 1),
             Query(statements.commit),
         ])
-        let tries = try rows[0][0].int(0)
+        let tries = try rows[0][0].decode(Int.self)
         if tries >= 5 { condemned[name] = "each of \(tries - 1) tries ended the process" }
     }
 
@@ -275,15 +275,15 @@ extension PartitionWorker {
                         Query(self.statements.rollback),
                     ])
                 }
-                let isLast = try rows[2][0].optionalUUID(3) == unknown.done.batch.id
-                let found = try rows[4][0].optionalInt(0)
+                let isLast = try rows[2][0].decode(UUID?.self, at: 3) == unknown.done.batch.id
+                let found = try rows[4][0].decode(Int?.self)
                 guard isLast || found != nil else { return nil }
                 var done = unknown.done
                 // Others may have appended since, so the end of the batch follows from the offset of its probe.
                 if let found, let probe {
                     done.head = found + done.batch.events.count - 1 - probe.index
                 } else {
-                    done.head = try rows[3][0].int(4)
+                    done.head = try rows[3][0].decode(Int.self, at: 4)
                 }
                 return done
             } catch let error as PostgresError where error.isPassing {

@@ -84,17 +84,19 @@ extension PartitionWorker {
         let rows = try await connection.execute(queries)
         let cursor = rows[2][0]
         var found = BatchInput<M>()
-        found.storedPosition = try cursor.int(0)
-        found.position = found.storedPosition
-        found.lastBatch = try cursor.optionalUUID(3)
-        found.attempts = try cursor.int(5)
-        found.isDoubtful = try found.attempts > 0 || cursor.bool(6)
-        found.head = try rows[3][0].int(4)
+        let (position, owner, epoch, last, parked, attempts, isOver) = try cursor.decode(
+            (Int, UUID?, Int, UUID?, Int, Int, Bool).self, at: 0)
+        (found.storedPosition, found.position) = (position, position)
+        (found.lastBatch, found.attempts) = (last, attempts)
+        found.isDoubtful = attempts > 0 || isOver
+        found.head = try rows[3][0].decode(Int.self, at: 4)
         let sample = try ClockSample(rows[3][0], realAt: 5, asked: sent)
         found.now = sample.now
         clock.take(sample)
         if let answersAt {
-            for row in rows[answersAt] { found.stored[try row.text(0)] = (try row.bytes(1), try row.bytes(2)) }
+            for (key, fingerprint, answer) in try rows[answersAt].decode((String, [UInt8], [UInt8]).self) {
+                found.stored[key] = (fingerprint, answer)
+            }
         }
         let isCacheValid = lastBatch != nil && found.lastBatch == lastBatch
         // Moved, not copied: the batch changes it in place and returns it at the end.
@@ -110,8 +112,8 @@ extension PartitionWorker {
             found.slots = try restored(stored)
         }
         var states = statesAt.map { Array(rows[$0]) } ?? []
-        if try cursor.int(4) > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
-        if let lease { found.holdsLease = try cursor.optionalUUID(1) == lease.owner && cursor.int(2) == lease.epoch }
+        if parked > 0 { try await readParked(connection, &found) } else { hasParkedKeys = false }
+        if let lease { found.holdsLease = owner == lease.owner && epoch == lease.epoch }
         try await readOutage(cursor, connection, &found)
         if let limit = plan.log, let deadlinesAt, let eventsAt, found.holdsLease {
             try readLog(rows[eventsAt], rows[deadlinesAt], limit, &found)
@@ -134,17 +136,16 @@ extension PartitionWorker {
 
     func restored(_ rows: Rows) throws -> SlotAllocator {
         var slots = unheld
-        for row in rows {
-            guard slots.restore(Int64(try row.int(0)), try row.bytes(1)) else { throw RuntimeError.failed }
+        for (page, taken) in try rows.decode((Int, [UInt8]).self) {
+            guard slots.restore(Int64(page), taken) else { throw RuntimeError.failed }
         }
         return slots
     }
 
     private func readParked(_ connection: Connection, _ found: inout BatchInput<M>) async throws {
         hasParkedKeys = true
-        let rows = try await connection.execute(
-            Query(Statements.parkedKeys, [.int4(Int32(partition)), .text(M.name)]))
-        for row in rows { found.parked.insert(AggregateKey(try row.text(0))) }
+        let keys = try await connection.execute(Statements.parkedKeys, .partition(partition), .text(M.name))
+        found.parked.formUnion(try keys.decode(AggregateKey.self))
     }
 
     private func readLog(
@@ -173,13 +174,11 @@ extension PartitionWorker {
         found.isAtHead = true
         let now = found.now
         nextDue = nil
-        for row in deadlines {
-            let due = Instant(milliseconds: Int64(try row.int(1)))
+        for (key, due) in try deadlines.decode((AggregateKey, Instant).self) {
             guard due <= now else {
                 nextDue = due
                 break
             }
-            let key = AggregateKey(try row.text(0))
             if !found.parked.contains(key) { found.due.append(key) }
         }
         found.hasMore = found.due.count > limit

@@ -28,7 +28,8 @@ extension PartitionWorker {
     ) async throws {
         guard M.ownsLimits else { return }
         found.outages.outage = try outage(cursor, 8)
-        let isServed = try found.holdsLease && !cursor.bool(6) || cursor.optionalBool(7) != true
+        let (isOver, isIdle) = try cursor.decode((Bool, Bool?).self, at: 6)
+        let isServed = found.holdsLease && !isOver || isIdle != true
         if isServed {
             if found.holdsLease { found.outages.recorded = found.outages.outage }
             return
@@ -40,8 +41,8 @@ extension PartitionWorker {
     }
 
     private func outage(_ row: Row, _ column: Int) throws -> Outage? {
-        guard let from = try row.optionalInt(column), let until = try row.optionalInt(column + 1) else { return nil }
-        return Outage(from: Instant(milliseconds: Int64(from)), until: Instant(milliseconds: Int64(until)))
+        guard case (let from?, let until?) = try row.decode((Instant?, Instant?).self, at: column) else { return nil }
+        return Outage(from: from, until: until)
     }
 
     /// Reads the next aggregates to notify. During bisection and quarantine they are alone in their batch, so that the
@@ -53,7 +54,7 @@ extension PartitionWorker {
             .int4(Int32(partition)), .text(told?.outage == recorded ? told?.key ?? "" : ""),
         ]
         let rows = try await connection.execute(Query(Statements.limited(M.name), keyParameters + [.int(limit)]))
-        found.outages.unheard = try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
+        found.outages.unheard = try rows.decode(AggregateKey.self)
         found.outages.isLast = rows.count < limit
         if !found.outages.isLast { found.hasMore = true }
     }

@@ -152,10 +152,9 @@ extension PartitionWorker {
             Query(statements.lockCursor, [partitionParameter, .text(M.name)], rowsExpected: 1),
             Query(Statements.firstLetter, [partitionParameter, .text(M.name), .text(key.description)]),
         ])
-        guard let row = rows[3].first else { return nil }
+        guard let (offset, due) = try rows[3].first?.decode((Int, Instant?).self) else { return nil }
         return StoredDeadLetter(
-            offset: try row.int(0), due: try row.optionalInt(1).map { Instant(milliseconds: Int64($0)) },
-            isLast: rows[3].count == 1, position: try rows[2][0].int(0))
+            offset: offset, due: due, isLast: rows[3].count == 1, position: try rows[2][0].decode(Int.self, at: 0))
     }
 
     private func event(at offset: Int, _ connection: Connection) async throws -> Event {

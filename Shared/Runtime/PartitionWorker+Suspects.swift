@@ -61,15 +61,14 @@ extension PartitionWorker {
         guard !names.isEmpty else { return .none }
         let parameters: [Parameter] = [.int4(Int32(partition)), .text(M.name), .texts(names.sorted())]
         let found = try await connection.execute(Query(Statements.suspects, parameters))
-        let known = try found.map { row throws(PostgresError) in try row.text(0) }
+        let known = try found.decode(String.self)
         guard commandGuard.suspects.isSuperset(of: known) else {
             commandGuard.suspects.formUnion(known)
             return .postponed
         }
         let rows = try await connection.execute([Query(Statements.suspectAll, parameters), Query(statements.commit)])
         commandGuard.noted.formUnion(names)
-        for row in rows[0] where try row.int(1) >= Self.triesOfCommand {
-            let name = try row.text(0)
+        for (name, tries) in try rows[0].decode((String, Int).self) where tries >= Self.triesOfCommand {
             commandGuard.condemned.insert(name)
             logger.error(
                 "blocked command, each process that ran it ended",

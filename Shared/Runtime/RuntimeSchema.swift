@@ -52,6 +52,6 @@ public enum RuntimeSchema {
             ON CONFLICT (partition, service) DO UPDATE
             SET wanted = greatest(v.wanted, excluded.wanted), reached = greatest(v.reached, excluded.reached)
             """)
-        _ = try await connection.execute(Query(want, [.text(service), .int4(Int32(version))]))
+        try await connection.execute(want, .text(service), .int4(Int32(version)))
     }
 }

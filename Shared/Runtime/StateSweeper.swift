@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Logging
 import Machines
 import Postgres
@@ -99,8 +100,7 @@ final class StateSweeper<M: Machine>: Sendable {
                 ])
         }
         // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
-        _ = try await pool.execute(
-            Query(reached, [.int4(Int32(partition)), .text(M.name), .int4(Int32(M.version))]))
+        try await pool.execute(reached, .partition(partition), .text(M.name), .int4(Int32(M.version)))
         return found
     }
 
@@ -115,15 +115,12 @@ final class StateSweeper<M: Machine>: Sendable {
         var stretches: [KeyRange] = []
         var after = ""
         while true {
-            let row = try await pool.execute(
-                Query(
-                    look,
-                    [.int4(Int32(partition)), .text(after), .int4(Int32(M.version)), .int(Self.reach)], rowsExpected: 1)
-            )[0]
-            guard let last = try row.optionalText(0) else { return stretches }
-            let count = try row.int(2)
+            let found = try await pool.execute(
+                look, .partition(partition), .text(after), .int4(Int32(M.version)), .int(Self.reach), rowsExpected: 1)
+            let (last, scanned, count) = try found[0].decode((String?, Int, Int).self)
+            guard let last else { return stretches }
             if count > 0 { stretches.append(KeyRange(after: after, to: last, count: count)) }
-            guard try row.int(1) == Self.reach else { return stretches }
+            guard scanned == Self.reach else { return stretches }
             after = last
         }
     }
@@ -135,13 +132,8 @@ final class StateSweeper<M: Machine>: Sendable {
         var unreadable = 0
         while true {
             let states = try await pool.execute(
-                Query(
-                    read,
-                    [
-                        .int4(Int32(partition)), .text(after), .text(stretch.to), .int4(Int32(M.version)),
-                        .int(Self.chunk),
-                    ])
-            ).map { row throws(PostgresError) in try StoredState(row) }
+                read, .partition(partition), .text(after), .text(stretch.to), .int4(Int32(M.version)), .int(Self.chunk)
+            ).map(StoredState.init)
             guard let last = states.last else { return unreadable }
             let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
             for state in result.unreadable {

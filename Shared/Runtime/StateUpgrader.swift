@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Machines
 import Postgres
 import Records
@@ -46,13 +47,9 @@ struct StateUpgrader<M: Machine>: Sendable {
         }
         guard !new.isEmpty else { return result }
         result.written = try await pool.execute(
-            Query(
-                write,
-                [
-                    .int4(Int32(partition)), .int4(Int32(M.version)), .texts(new.map(\.key.description)),
-                    .byteas(new.map(\.state.binary)), .ints(new.map(\.eventCount)),
-                    .ints(new.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
-                ])
+            write, .partition(partition), .int4(Int32(M.version)), .texts(new.map(\.key.description)),
+            .byteas(new.map(\.state.binary)), .ints(new.map(\.eventCount)),
+            .ints(new.map { $0.nextDeadline.map { Int($0.milliseconds) } })
         ).count
         return result
     }

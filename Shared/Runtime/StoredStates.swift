@@ -32,19 +32,16 @@ public struct StoredStates<M: Machine>: Sendable {
     public func page(
         of partition: Int, mentioning text: String, after key: AggregateKey? = nil
     ) async throws -> (states: [(key: AggregateKey, state: M)], last: AggregateKey?) {
-        let rows = try await ask(
-            Query(
-                page,
-                [
-                    .int4(Int32(partition)), .text(key?.description ?? ""), .bytes(Array(text.utf8)), .int(Self.limit),
-                ]))
+        let parameters: [Parameter] = [
+            .partition(partition), .text(key?.description ?? ""), .bytes(Array(text.utf8)), .int(Self.limit),
+        ]
+        let rows = try await ask(Query(page, parameters))
         var states: [(key: AggregateKey, state: M)] = []
-        for row in rows {
-            guard try row.optionalBytes(1) != nil else { continue }
+        for row in rows where try row.decode([UInt8]?.self, at: 1) != nil {
             states.append(try await state(in: row, partition))
         }
         guard rows.count == Self.limit else { return (states, nil) }
-        return (states, AggregateKey(try rows[rows.count - 1].text(0)))
+        return (states, try rows.last?.decode(AggregateKey.self, at: 0))
     }
 
     private func state(in row: Row, _ partition: Int) async throws -> (key: AggregateKey, state: M) {
@@ -81,13 +78,13 @@ public struct StoredStates<M: Machine>: Sendable {
         in partition: Int, upTo offset: Int, types: [String]
     ) async throws -> [(key: AggregateKey, word: Former<M>)] {
         let rows = try await ask(
-            Query(Self.former, [.int4(Int32(partition)), .int(offset), .texts(types), .text(M.name)]))
-        return try rows.map { row in
-            let key = AggregateKey(try row.text(0))
-            if let type = try row.optionalText(1) {
-                return (key, .event(try M.OwnEvent(type: type, version: try row.int(2), data: try row.bytes(3))))
+            Query(Self.former, [.partition(partition), .int(offset), .texts(types), .text(M.name)]))
+        return try rows.decode((AggregateKey, String?, Int?, [UInt8]?, [UInt8]?, Int?).self).map {
+            key, type, version, data, state, machineVersion in
+            if let type, let version, let data {
+                return (key, .event(try M.OwnEvent(type: type, version: version, data: data)))
             }
-            guard let version = try row.optionalInt(5), let known = M.stored(try row.bytes(4), version: version) else {
+            guard let state, let machineVersion, let known = M.stored(state, version: machineVersion) else {
                 return (key, .nothing)
             }
             return (key, .state(known.state))

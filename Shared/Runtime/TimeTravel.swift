@@ -58,20 +58,16 @@ public struct TimeTravel<M: Machine>: Sendable {
     public func aggregate(
         _ key: AggregateKey, partition: Int, at moment: PastMoment
     ) async throws -> (aggregate: Aggregate<M>, offset: Int)? {
-        let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(key.description), .text(M.name)]
+        let keyParameters: [Parameter] = [.partition(partition), .key(key), .text(M.name)]
         let offset: Int
         switch moment {
         case .offset(let asked): offset = asked
         case .time(let time):
-            let until = keyParameters + [.int(Int(time.milliseconds))]
-            if let row = try await ask(Query(lastEvent, until)).first {
-                offset = try row.int(0)
-            } else if let row = try await ask(Query(lastSnapshot, until)).first {
-                offset = try row.int(0)
-            } else {
-                // No retained event is that old: it was dropped, or the aggregate had not begun.
-                offset = 0
-            }
+            let until = keyParameters + [.instant(time)]
+            var last = try await ask(Query(lastEvent, until)).first
+            if last == nil { last = try await ask(Query(lastSnapshot, until)).first }
+            // No retained event is that old: it was dropped, or the aggregate had not begun.
+            offset = try last?.decode(Int.self) ?? 0
         }
         var aggregate = Aggregate<M>(key: key)
         var after = 0
@@ -81,7 +77,7 @@ public struct TimeTravel<M: Machine>: Sendable {
         case .beginning: break
         case .beyondRetention:
             guard let row = try await ask(Query(base, keyParameters)).first else { return nil }
-            throw BeyondRetention(earliest: Instant(milliseconds: Int64(try row.int(0))))
+            throw BeyondRetention(earliest: try row.decode(Instant.self))
         case .snapshot(let base):
             let known = M.stored(base.state, version: base.machineVersion)
             after = base.offset
