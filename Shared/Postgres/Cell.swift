@@ -30,13 +30,14 @@ public struct Cell {
         Cell(type: type, bytes: bytes, result: result, column: column, isElement: true)
     }
 
-    func mismatch(_ wanted: String) -> PostgresError {
+    @inline(never) func mismatch(_ wanted: String) -> PostgresError {
         isElement
             ? error("is an array of \(TypeOID.name(type))")
             : error("is \(TypeOID.name(type)) of \(bytes?.count ?? 0) bytes, not \(wanted)")
     }
 
-    private func error(_ reason: String) -> PostgresError {
+    // Never inlined: errors are large, and would slow down each caller.
+    @inline(never) private func error(_ reason: String) -> PostgresError {
         .decoding(column: ResultHandle.columnName(result, column), reason: reason)
     }
 }

@@ -42,9 +42,7 @@ public struct Row: Sendable {
     }
 
     @usableFromInline func cell(_ column: Int) throws(PostgresError) -> Cell {
-        guard column >= 0, column < handle.columnCount else {
-            throw .decoding(column: "\(column)", reason: "the result has only \(handle.columnCount) columns")
-        }
+        guard column >= 0, column < handle.columnCount else { throw missing(column) }
         let number = Int32(truncatingIfNeeded: column)
         var bytes: UnsafeRawBufferPointer?
         if PQgetisnull(handle.pointer, index, number) == 0 {
@@ -52,6 +50,10 @@ public struct Row: Sendable {
             bytes = UnsafeRawBufferPointer(start: PQgetvalue(handle.pointer, index, number), count: length)
         }
         return Cell(type: PQftype(handle.pointer, number), bytes: bytes, result: handle.pointer, column: number)
+    }
+
+    @inline(never) private func missing(_ column: Int) -> PostgresError {
+        .decoding(column: "\(column)", reason: "the result has only \(handle.columnCount) columns")
     }
 }
 
