@@ -47,7 +47,7 @@ public enum Push {
     /// Creates or updates the database objects of the service: log, schema, consumer and role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(
-            PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
+            PushMachine.self, configuration, logger: logger, migrations: try PushStore.migrations())
     }
 
     /// Checks that the database fits this program. Changes nothing.
@@ -55,7 +55,7 @@ public enum Push {
     /// - Throws: a one-line error with the remedy, if the database does not fit.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(
-            PushMachine.self, configuration, logger: logger, migrations: try PushTables.migrations())
+            PushMachine.self, configuration, logger: logger, migrations: try PushStore.migrations())
     }
 
     /// Serves until a signal stops the process.
@@ -66,22 +66,21 @@ public enum Push {
         let environment = configuration["APNS_ENVIRONMENT"].flatMap { PushEnvironment(rawValue: $0) } ?? .sandbox
         try await DurableService.serve(
             PushMachine.self, configuration, policy: policy, logger: logger,
-            migrations: try PushTables.migrations()
+            migrations: try PushStore.migrations()
         ) {
             parts, table in
-            let tables = PushTables(pool: parts.pool, partitions: configuration.partitions)
-            let keys = ProviderKeys(tables)
+            let store = PushStore(pool: parts.pool, partitions: configuration.partitions)
+            let keys = ProviderKeys(store)
             let relay = BroadcastRelay(
-                pool: parts.pool, runtime: parts.runtime, metrics: parts.metrics, logger: logger)
+                store: store, runtime: parts.runtime, metrics: parts.metrics, logger: logger)
             let channels = ProviderChannels(
-                tables: ChannelTables(pool: parts.pool, partitions: configuration.partitions),
+                store: store,
                 feature: configuration["APNS_BROADCAST"].flatMap { BroadcastFeature($0) } ?? .all, relay: relay)
             let endpoint = ProviderEndpoint(
-                environment: environment, commands: parts.commands, tables: tables, keys: keys, channels: channels,
+                environment: environment, commands: parts.commands, store: store, keys: keys, channels: channels,
                 clock: parts.clock)
-            ProviderRoutes(endpoint: endpoint, tables: tables, keys: keys).add(to: &table)
-            let connections = Connections(
-                commands: parts.commands, pool: parts.pool, partitions: configuration.partitions, logger: logger)
+            ProviderRoutes(endpoint: endpoint, store: store, keys: keys).add(to: &table)
+            let connections = Connections(commands: parts.commands, store: store, logger: logger)
             let server = ProviderServer(configuration, endpoint, metrics: parts.metrics, logger: logger)
             table.http2 = { channel in try server.accept(channel) }
             let tls = try ProviderTLS(configuration, logger: logger)
@@ -93,16 +92,13 @@ public enum Push {
             let stream = NotificationStream(
                 commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
             DeviceRoutes(
-                commands: parts.commands, stream: stream,
-                timelines: NotificationTimeline(pool: parts.pool, partitions: configuration.partitions),
-                channels: channels.tables, clock: parts.clock, policy: policy
+                commands: parts.commands, stream: stream, store: store, clock: parts.clock, policy: policy
             ).add(to: &table)
-            let counts = NotificationCounts(pool: parts.pool, metrics: parts.metrics, logger: logger)
-            let history = NotificationHistory(pool: parts.pool, partitions: configuration.partitions)
-            NotificationRoutes(commands: parts.commands, history: history).add(to: &table)
-            MetricsRoutes(counts: counts, clock: parts.clock).add(to: &table)
+            let counts = NotificationCounts(store: store, metrics: parts.metrics, logger: logger)
+            NotificationRoutes(commands: parts.commands, store: store).add(to: &table)
+            MetricsRoutes(store: store, clock: parts.clock).add(to: &table)
             let upkeep = Upkeep(
-                counts: counts, channels: channels.tables, commands: parts.commands, clock: parts.clock,
+                store: store, commands: parts.commands, clock: parts.clock,
                 retention: .days(Int64(configuration.number("RETENTION_DAYS") ?? 30)), logger: logger)
             return [connections, counts, keys, relay, server, tls.certificate, upkeep]
         }

@@ -9,11 +9,10 @@ import ServiceLifecycle
 import Telemetry
 import Timeline
 
-/// Deletes old counts, and unsubscribes devices from deleted channels. Each pass does a bounded part. Any number of
+/// Deletes old counts, and unsubscribes devices from deleted store. Each pass does a bounded part. Any number of
 /// processes may run it at once.
 struct Upkeep: Service {
-    let counts: NotificationCounts
-    let channels: ChannelTables
+    let store: PushStore
     let commands: Commands<PushMachine>
     let clock: any SuiteClock
     /// The time for which counts are kept, in suite time.
@@ -25,7 +24,7 @@ struct Upkeep: Service {
     /// Runs until graceful shutdown or cancellation: a pass each second while work is left, else every ten minutes.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var place: ChannelTables.Audience?
+            var place: PushStore.Audience?
             var pause = Duration.seconds(5)
             var streak = FailureStreak()
             while (try? await Task.sleep(for: pause)) != nil {
@@ -52,26 +51,26 @@ struct Upkeep: Service {
     func forgetCounts() async throws -> Bool {
         let hour = Int((clock.now - retention).milliseconds / Interval.hours(1).milliseconds)
         var left = false
-        for partition in 0..<channels.partitions {
-            let forgotten = try await counts.forget(before: hour, in: partition, limit: limit)
+        for partition in 0..<store.partitions {
+            let forgotten = try await store.forgetCounts(before: hour, in: partition, limit: limit)
             if forgotten == limit { left = true }
         }
         return left
     }
 
-    /// Unsubscribes devices from deleted channels.
+    /// Unsubscribes devices from deleted store.
     ///
     /// - Returns: the audience to continue after (nil: from the beginning), and whether the pass reached the end.
     func leaveChannels(
-        after place: ChannelTables.Audience?
-    ) async throws -> (place: ChannelTables.Audience?, isThrough: Bool) {
-        let audiences = try await channels.audiences(after: place, limit: limit)
-        for audience in try await channels.withoutChannel(audiences) {
-            let keys = try await channels.orphans(audience, limit: limit)
+        after place: PushStore.Audience?
+    ) async throws -> (place: PushStore.Audience?, isThrough: Bool) {
+        let audiences = try await store.audiences(after: place, limit: limit)
+        for audience in try await store.withoutChannel(audiences) {
+            let keys = try await store.orphans(audience, limit: limit)
             let told = await tell(keys, audience)
             // Devices that can take no command now must not delay other audiences.
             guard !told.isEmpty else { continue }
-            try await channels.forget(told, of: audience)
+            try await store.forget(told, of: audience)
             // The audience may have more devices: the next pass begins with it.
             guard keys.count < limit else { return (place, false) }
         }
@@ -79,7 +78,7 @@ struct Upkeep: Service {
     }
 
     /// Returns the devices that are unsubscribed now. A later pass retries a parked device.
-    private func tell(_ keys: [AggregateKey], _ audience: ChannelTables.Audience) async -> [AggregateKey] {
+    private func tell(_ keys: [AggregateKey], _ audience: PushStore.Audience) async -> [AggregateKey] {
         var told: [AggregateKey] = []
         for key in keys {
             do {

@@ -119,11 +119,11 @@ import Testing
             let request = try #require(shared.headers["apns-request-id"])
             let received = try #require(try await stream.next())["id"]?.string
             try await suite.relayed()
-            let tables = NotificationTimeline(pool: try Database(suite).pool, partitions: 4)
-            #expect(try await tables.find(request, of: .device("online"))?.document.id == received)
-            #expect(try await tables.find(request, of: .device("offline"))?.key == .device("offline"))
-            #expect(try await tables.find(request, of: .device("stranger")) == nil)
-            #expect(try await tables.find(request) != nil)
+            let store = PushStore(pool: try Database(suite).pool, partitions: 4)
+            #expect(try await store.timeline(request, of: .device("online"))?.document.id == received)
+            #expect(try await store.timeline(request, of: .device("offline"))?.key == .device("offline"))
+            #expect(try await store.timeline(request, of: .device("stranger")) == nil)
+            #expect(try await store.timeline(request) != nil)
             try await suite.relayed()
             // An ordinary notification has its own slot.
             let token = try #require(

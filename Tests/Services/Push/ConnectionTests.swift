@@ -196,18 +196,18 @@ import Testing
     @Test func `a holder that renews its lease is not swept`() async throws {
         try await PushSuite.run { suite in
             let database = try Database(suite)
-            let table = ConnectionTable(pool: database.pool, partitions: 4, lease: 0.05)
-            let (dead, held) = (UUID(), ConnectionTable.Held(key: .device("d"), connection: UUID()))
+            let short = PushStore(pool: database.pool, partitions: 4, lease: 0.05)
+            let (dead, held) = (UUID(), PushStore.Held(key: .device("d"), connection: UUID()))
             // Adding a connection creates the missing holder.
-            try await table.add(held, of: dead)
-            #expect(try await table.isThere(held))
+            try await short.add(held, of: dead)
+            #expect(try await short.isThere(held))
             try await eventually(describe: "its lease expires") {
                 try await database.texts(
                     "SELECT 'dead' FROM push.holders WHERE expires_at < clock_timestamp() AND holder = '\(dead)'"
                 ) == ["dead"]
             }
             // The suite's own process may claim the sweep first. Only one process can.
-            let long = ConnectionTable(pool: database.pool, partitions: 4, lease: 60)
+            let long = PushStore(pool: database.pool, partitions: 4, lease: 60)
             #expect(try await long.claim(by: dead) != dead, "a process does not claim its own sweep")
             if let claimed = try await long.claim(by: UUID()) {
                 #expect(claimed == dead)
@@ -218,7 +218,7 @@ import Testing
                 #expect(try await long.page(of: dead, after: held.connection, limit: 10) == [])
                 try await long.renew(dead)
                 #expect(try await long.page(of: dead, after: nil, limit: 10) == nil)
-                #expect(try await table.isThere(held))
+                #expect(try await short.isThere(held))
             }
         }
     }

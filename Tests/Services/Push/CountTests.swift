@@ -18,7 +18,8 @@ import Timeline
             let stream = try await DeviceStream(suite, "two")
             let database = try Database(suite)
             let metrics = Metrics()
-            let counts = NotificationCounts(pool: database.pool, metrics: metrics, logger: Logger(label: "test"))
+            let counts = NotificationCounts(
+                store: PushStore(pool: database.pool, partitions: 4), metrics: metrics, logger: Logger(label: "test"))
             try await withThrowingTaskGroup { group in
                 for _ in 1...2 {
                     group.addTask { while !Task.isCancelled { _ = try? await counts.round() } }

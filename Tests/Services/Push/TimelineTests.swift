@@ -33,19 +33,19 @@ import Testing
             for analyzed in [false, true] {
                 if analyzed { _ = try await database.texts("ANALYZE bus.events") }
                 let history = try await rows(
-                    database, NotificationTimeline.history, "integer, text", "\(partition), '\(id)'")
+                    database, PushStore.notificationEvents, "integer, text", "\(partition), '\(id)'")
                 #expect(history == 3)
                 let received = try await rows(
-                    database, NotificationTimeline.received, "integer, uuid", "\(partition), '\(apnsID)'")
+                    database, PushStore.receivedWithID, "integer, uuid", "\(partition), '\(apnsID)'")
                 #expect((1...3).contains(received))
                 let last = try await rows(
-                    database, NotificationHistory.last, "integer, text[], text[]",
+                    database, PushStore.lastStatuses, "integer, text[], text[]",
                     "\(partition), '{\(id),\(next)}', '{push.notification.received,push.notification.replaced}'")
                 #expect((4...6).contains(last))
                 let window = try await rows(
-                    database, NotificationHistory.received, "integer, text, bigint, text, integer",
+                    database, PushStore.receivedOfApp, "integer, text, bigint, text, integer",
                     "\(partition), 'device:phone', \(Int.max), 'com.example.app', 200")
-                #expect(window == NotificationHistory.window)
+                #expect(window == PushStore.historyWindow)
             }
             // Each page searches a bounded part of the log.
             var found: [String] = []

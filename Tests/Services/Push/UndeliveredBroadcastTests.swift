@@ -63,7 +63,7 @@ import Timeline
 
     @Test func `a relay that has lost its lease keeps nothing`() async throws {
         try await UndeliveredFixture.run { fixture in
-            let outbox = BroadcastOutbox(pool: fixture.database.pool)
+            let store = PushStore(pool: fixture.database.pool, partitions: 4)
             let number = try #require(
                 try await fixture.texts(
                     """
@@ -75,21 +75,21 @@ import Timeline
             try await fixture.run(
                 """
                 INSERT INTO push.broadcast_relays (partition, broadcast, channel, owner, leased_until)
-                VALUES (0, \(number), 'c', '\(outbox.owner)', 'infinity')
+                VALUES (0, \(number), 'c', '\(store.owner)', 'infinity')
                 """)
-            let relay = BroadcastOutbox.Relay(
+            let relay = PushStore.Relay(
                 broadcast: number, partition: 0, after: "",
                 message: IncomingBroadcast(
                     app: "a", channel: "c", environment: .sandbox, requestID: UUID().uuidString, priority: 10,
                     expiration: nil, neverStored: false, payload: [:]),
                 traceparent: "")
             func keep(_ device: String) async throws {
-                try await outbox.keep(relay, for: [.init(key: .device(device), reason: "parked", wasTried: true)])
+                try await store.keep(relay, for: [.init(key: .device(device), reason: "parked", wasTried: true)])
             }
             let kept = "SELECT key FROM push.undelivered_broadcasts ORDER BY key"
             try await keep("one")
             #expect(try await fixture.texts(kept) == ["device:one"])
-            let another = BroadcastOutbox(pool: fixture.database.pool)
+            let another = PushStore(pool: fixture.database.pool, partitions: 4)
             try await fixture.run("UPDATE push.broadcast_relays SET owner = '\(another.owner)'")
             try await keep("two")
             #expect(try await fixture.texts(kept) == ["device:one"])

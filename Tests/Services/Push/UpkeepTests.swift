@@ -24,13 +24,12 @@ import Timeline
                 SELECT 1, \(old) - n, 'a', 'alert', 'Received', 1 FROM generate_series(0, 1199) AS n
                 UNION ALL SELECT p, \(young), 'a', 'alert', 'Received', 1 FROM generate_series(0, 3) AS p
                 """)
-            let counts = NotificationCounts(
-                pool: database.pool, metrics: Metrics(), logger: Logger(label: "test"))
+            let store = PushStore(pool: database.pool, partitions: 4)
             // Deletes the oldest first, up to the limit.
-            #expect(try await counts.forget(before: young, in: 1, limit: 100) == 100)
+            #expect(try await store.forgetCounts(before: young, in: 1, limit: 100) == 100)
             let oldest = "SELECT min(hour)::text FROM push.notification_counts"
             #expect(try await database.texts(oldest) == ["\(old - 1099)"])
-            #expect(try await counts.forget(before: young, in: 2, limit: 100) == 0)
+            #expect(try await store.forgetCounts(before: young, in: 2, limit: 100) == 0)
             // A new process runs upkeep soon after its start.
             let replica = try await suite.another()
             defer { replica.process.signal(SIGKILL) }
@@ -55,27 +54,27 @@ import Timeline
             let path = "/1/apps/\(PushSuite.app)/channels"
             #expect(try await suite.channels("DELETE", path, nil, ["apns-channel-id": gone]).status == 204)
             let database = try Database(suite)
-            let tables = ChannelTables(pool: database.pool, partitions: 4)
-            let audiences = try await tables.audiences(after: nil, limit: 100)
+            let store = PushStore(pool: database.pool, partitions: 4)
+            let audiences = try await store.audiences(after: nil, limit: 100)
             #expect(Set(audiences.map(\.channel)) == [gone, kept])
             // Pages of one give the same result.
-            var walked: [ChannelTables.Audience] = []
-            while let next = try await tables.audiences(after: walked.last, limit: 1).first { walked.append(next) }
+            var walked: [PushStore.Audience] = []
+            while let next = try await store.audiences(after: walked.last, limit: 1).first { walked.append(next) }
             #expect(walked == audiences)
-            let without = try await tables.withoutChannel(audiences)
+            let without = try await store.withoutChannel(audiences)
             #expect(without == audiences.filter { $0.channel == gone })
             // A registration may be in progress for up to ten minutes.
             let audience = try #require(without.first)
-            #expect(try await tables.orphans(audience, limit: 10) == [])
+            #expect(try await store.orphans(audience, limit: 10) == [])
             _ = try await database.texts("UPDATE push.subscriptions SET touched_at = now() - interval '11 minutes'")
-            #expect(try await tables.orphans(audience, limit: 1).count == 1)
+            #expect(try await store.orphans(audience, limit: 1).count == 1)
             // A relay of the channel delays the unsubscription.
             let relay = "\(audience.partition), -1, '\(gone)', 'infinity'"
             _ = try await database.texts(
                 """
                 INSERT INTO push.broadcast_relays (partition, broadcast, channel, leased_until) VALUES (\(relay))
                 """)
-            #expect(try await tables.orphans(audience, limit: 10) == [])
+            #expect(try await store.orphans(audience, limit: 10) == [])
             _ = try await database.texts("DELETE FROM push.broadcast_relays")
 
             // More devices than one pass unsubscribes: the next one begins at once, not after ten minutes.

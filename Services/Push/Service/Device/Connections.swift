@@ -12,8 +12,6 @@ import Telemetry
 
 /// The device connections of this process, held under a lease, and the sweep of connections of lost processes.
 final class Connections: Service {
-    /// Seconds. Short, because a device stays connected until the lease of its dead process expires.
-    static let lease = 10.0
     static let renewal = Duration.seconds(3)
     /// Time for other processes to renew their leases after an outage of the database.
     private static let grace = Duration.seconds(6)
@@ -22,21 +20,21 @@ final class Connections: Service {
     /// The id of this process.
     let holder = UUID.random()
     private let commands: Commands<PushMachine>
-    private let table: ConnectionTable
+    private let store: PushStore
     private let logger: Logger
     private let own = Mutex(Own())
 
     private struct Own {
         /// Disconnections that are not recorded yet.
-        var unnoted: [ConnectionTable.Held] = []
+        var unnoted: [PushStore.Held] = []
         var isRenewed = false
         var told: Set<UUID> = []
         var sweepsFrom = ContinuousClock.now
     }
 
-    init(commands: Commands<PushMachine>, pool: ConnectionPool, partitions: Int, logger: Logger) {
+    init(commands: Commands<PushMachine>, store: PushStore, logger: Logger) {
         self.commands = commands
-        table = ConnectionTable(pool: pool, partitions: partitions, lease: Self.lease)
+        self.store = store
         self.logger = logger
     }
 
@@ -45,13 +43,13 @@ final class Connections: Service {
     func hold(
         _ connection: UUID, _ key: AggregateKey, traceparent: String, _ body: () async throws -> Void
     ) async throws {
-        let held = ConnectionTable.Held(key: key, connection: connection)
-        try await table.add(held, of: holder)
+        let held = PushStore.Held(key: key, connection: connection)
+        try await store.add(held, of: holder)
         do {
             let connect = PushCommand.connect(connection: connection.lowercased, holder: holder.lowercased)
             try await commands.submit(connect, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
             // After a stall past the lease, a sweep may have removed the row before the device was connected.
-            guard try await table.isThere(held) else { throw LeaseLost() }
+            guard try await store.isThere(held) else { throw LeaseLost() }
             try await body()
         } catch {
             await leave(held, .closed, traceparent)
@@ -61,10 +59,10 @@ final class Connections: Service {
     }
 
     /// Disconnects a device. Must not fail the end of a stream: a failed disconnection is retried later.
-    private func leave(_ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
+    private func leave(_ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
         do {
             try await disconnect(held, cause, traceparent)
-            try await table.remove(held)
+            try await store.remove(held)
         } catch {
             own.withLock { $0.unnoted.append(held) }
             logger.warning("failed to record disconnection, will retry", error: error)
@@ -72,7 +70,7 @@ final class Connections: Service {
     }
 
     private func disconnect(
-        _ held: ConnectionTable.Held, _ cause: ConnectionEnd, _ traceparent: String? = nil
+        _ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String? = nil
     ) async throws {
         let command = PushCommand.disconnect(connection: held.connection.lowercased, cause)
         do {
@@ -98,11 +96,11 @@ final class Connections: Service {
                 group.addTask { await self.again("sweep lost connections") { try await self.sweep() } }
             }
         }
-        try? await table.reap(holder, leaves: true)
+        try? await store.reap(holder, leaves: true)
     }
 
     private func renew() async throws {
-        do { try await table.renew(holder) } catch {
+        do { try await store.renew(holder) } catch {
             own.withLock { $0.isRenewed = false }
             throw error
         }
@@ -143,25 +141,25 @@ final class Connections: Service {
     func sweep() async throws {
         guard own.withLock({ $0.isRenewed && $0.sweepsFrom <= .now }) else { return }
         try await restore()
-        while let dead = try await table.claim(by: holder) {
+        while let dead = try await store.claim(by: holder) {
             // A parked device keeps its holder for a long time: log each holder once.
             if own.withLock({ $0.told.insert(dead).inserted }) {
                 logger.notice("disconnect devices of lost process", metadata: [LogKey.holder: "\(dead)"])
             }
             var last: UUID?
-            while let page = try await table.page(of: dead, after: last, limit: Self.page), let end = page.last {
+            while let page = try await store.page(of: dead, after: last, limit: Self.page), let end = page.last {
                 last = end.connection
-                try await table.remove(await disconnected(page), of: dead)
+                try await store.remove(await disconnected(page), of: dead)
             }
-            try await table.reap(dead, leaves: false)
+            try await store.reap(dead, leaves: false)
         }
     }
 
     /// Restores missing rows of connections. A failed partition delays neither the other partitions nor the sweep.
     private func restore() async throws {
-        for partition in try await table.behind() {
+        for partition in try await store.partitionsToRestore() {
             do {
-                let lost = try await table.restore(in: partition)
+                let lost = try await store.restore(in: partition)
                 guard lost > 0 else { continue }
                 logger.notice(
                     "restored rows of connections",
@@ -175,7 +173,7 @@ final class Connections: Service {
     }
 
     /// Disconnects the devices of a page and returns those that succeeded. A parked device keeps its row for a retry.
-    private func disconnected(_ page: [ConnectionTable.Held]) async -> [UUID] {
+    private func disconnected(_ page: [PushStore.Held]) async -> [UUID] {
         await withTaskGroup(of: UUID?.self) { group in
             for held in page {
                 group.addTask {

@@ -14,8 +14,7 @@ import Timeline
 struct DeviceRoutes: Sendable {
     let commands: Commands<PushMachine>
     let stream: NotificationStream
-    let timelines: NotificationTimeline
-    let channels: ChannelTables
+    let store: PushStore
     let clock: any SuiteClock
     let policy: PushPolicy
 
@@ -123,7 +122,7 @@ struct DeviceRoutes: Sendable {
             let id = try context.parameters.identifier("notification")
             var own: AggregateKey?
             if case .device(let device, _) = try context.requireCaller() { own = .device(device) }
-            guard let timeline = try await timelines.find(id, of: own) else { throw Problem.notFound }
+            guard let timeline = try await store.timeline(id, of: own) else { throw Problem.notFound }
             // Answers 404 for a notification that the caller may not read.
             _ = try await commands.read(timeline.key, request, context)
             return Response(timeline.document, etag: timeline.etag)
@@ -138,13 +137,13 @@ struct DeviceRoutes: Sendable {
         try context.requireCaller(.operate)
         let isKnown = try await device(request, context) { $0.apps[app] != nil }.aggregate.state.apps[app] != nil
         guard isKnown else { throw PushRefusal.appNotInstalled(app).problem }
-        let unknown = try await channels.unknown(of: wanted, app, document.environment)
+        let unknown = try await store.unknown(of: wanted, app, document.environment)
         guard unknown.isEmpty else {
             let names = unknown.sorted().joined(separator: ", ")
             throw Problem.unknownChannel.with(
                 detail: "The app does not have these channels in this environment: \(names)")
         }
-        try await channels.subscribe(key(context), app, to: wanted)
+        try await store.subscribe(key(context), app, to: wanted)
     }
 
     private func key(_ context: ServiceContext) throws -> AggregateKey {

@@ -10,7 +10,7 @@ import ServiceKit
 /// The routes that open notifications and list their history.
 struct NotificationRoutes: Sendable {
     let commands: Commands<PushMachine>
-    let history: NotificationHistory
+    let store: PushStore
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -44,7 +44,7 @@ struct NotificationRoutes: Sendable {
             }
             // An uninstalled app still has a history.
             return Response(
-                try await history.page(key, app: app, status: status, before: cursor, limit: limit))
+                try await store.notifications(of: key, app: app, status: status, before: cursor, limit: limit))
         }
     }
 

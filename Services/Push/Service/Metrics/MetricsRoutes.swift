@@ -8,7 +8,7 @@ import Timeline
 
 /// The route of the notification counts.
 struct MetricsRoutes: Sendable {
-    let counts: NotificationCounts
+    let store: PushStore
     let clock: any SuiteClock
 
     /// The largest number of counts in an answer.
@@ -41,7 +41,7 @@ struct MetricsRoutes: Sendable {
             }
             let type = try request.query("type", of: PushType.self)
             var list = NotificationCountList()
-            list.items = try await counts.find(
+            list.items = try await store.counts(
                 hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
             guard list.items.count <= Self.limit else {
                 throw Problem.invalidQuery.with(

@@ -12,7 +12,7 @@ extension BroadcastRelay {
     func retry() async {
         do {
             while true {
-                let due = try await outbox.claimUndelivered(limit: Self.deviceLimit)
+                let due = try await store.claimUndelivered(limit: Self.deviceLimit)
                 for device in due {
                     do {
                         try await retry(device)
@@ -25,27 +25,27 @@ extension BroadcastRelay {
                 }
                 if due.isEmpty { break }
             }
-            metrics.set(.broadcastsUndelivered, to: Double(try await outbox.undelivered()))
+            metrics.set(.broadcastsUndelivered, to: Double(try await store.undelivered()))
         } catch {
             guard !Task.isCancelled else { return }
             logger.warning("failed to retry undelivered broadcasts, will retry", error: error)
         }
     }
 
-    private func retry(_ device: BroadcastOutbox.Undelivered) async throws {
+    private func retry(_ device: PushStore.Undelivered) async throws {
         guard !device.isExpired else {
             try await drop(device)
             return
         }
         switch try await outcome(of: device) {
-        case .taken, .stranger: try await outbox.settle(device)
+        case .taken, .stranger: try await store.settle(device)
         case .undelivered(let reason) where device.isOverdue: try await giveUp(device, reason)
-        case .undelivered(let reason): try await outbox.note(reason, device)
+        case .undelivered(let reason): try await store.note(reason, device)
         }
     }
 
     /// - Throws: an error that concerns all devices. Any other error keeps the broadcast for this device.
-    private func outcome(of device: BroadcastOutbox.Undelivered) async throws -> Outcome {
+    private func outcome(of device: PushStore.Undelivered) async throws -> Outcome {
         do {
             return try await submit(device.relay, to: device.key)
         } catch {
@@ -55,14 +55,14 @@ extension BroadcastRelay {
     }
 
     /// Drops a broadcast that APNs would not deliver any more.
-    private func drop(_ device: BroadcastOutbox.Undelivered) async throws {
-        guard try await outbox.settle(device) else { return }
+    private func drop(_ device: PushStore.Undelivered) async throws {
+        guard try await store.settle(device) else { return }
         metrics.add(to: .broadcastsDropped, ["reason": "expired"])
         logger.notice("dropped expired broadcast", metadata: Self.metadata(of: device))
     }
 
-    private func giveUp(_ device: BroadcastOutbox.Undelivered, _ reason: String) async throws {
-        guard try await outbox.giveUp(device, reason) else { return }
+    private func giveUp(_ device: PushStore.Undelivered, _ reason: String) async throws {
+        guard try await store.giveUp(device, reason) else { return }
         metrics.add(to: .broadcastsDropped, ["reason": "gave_up"])
         logger.error("gave up on broadcast, device misses it", metadata: Self.metadata(of: device, error: reason))
     }
@@ -83,7 +83,7 @@ extension BroadcastRelay {
     }
 
     private static func metadata(
-        of device: BroadcastOutbox.Undelivered, error: String? = nil
+        of device: PushStore.Undelivered, error: String? = nil
     ) -> Logger.Metadata {
         var metadata: Logger.Metadata = [LogKey.device: "\(device.key)", LogKey.broadcast: "\(device.relay.broadcast)"]
         if let error { metadata[LogKey.error] = "\(error)" }

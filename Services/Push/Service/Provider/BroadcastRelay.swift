@@ -27,15 +27,15 @@ final class BroadcastRelay: Service {
     /// The pause between two searches for undelivered broadcasts.
     private static let retryPause = Duration.seconds(5)
 
-    let outbox: BroadcastOutbox
+    let store: PushStore
     private let runtime: DurableRuntime<PushMachine>
     let metrics: Metrics
     let logger: Logger
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     private let underWay = Mutex(0)
 
-    init(pool: ConnectionPool, runtime: DurableRuntime<PushMachine>, metrics: Metrics, logger: Logger) {
-        outbox = BroadcastOutbox(pool: pool)
+    init(store: PushStore, runtime: DurableRuntime<PushMachine>, metrics: Metrics, logger: Logger) {
+        self.store = store
         self.runtime = runtime
         self.metrics = metrics
         self.logger = logger
@@ -74,11 +74,11 @@ final class BroadcastRelay: Service {
         }
     }
 
-    private func claim() async -> [BroadcastOutbox.Relay] {
+    private func claim() async -> [PushStore.Relay] {
         let free = Self.relayLimit - underWay.withLock { $0 }
         guard free > 0 else { return [] }
         do {
-            let relays = try await outbox.claim(limit: free)
+            let relays = try await store.claim(limit: free)
             underWay.withLock { $0 += relays.count }
             return relays
         } catch {
@@ -89,19 +89,19 @@ final class BroadcastRelay: Service {
         }
     }
 
-    private func carryOut(_ claimed: BroadcastOutbox.Relay) async {
+    private func carryOut(_ claimed: PushStore.Relay) async {
         var relay = claimed
         do {
             while true {
-                let keys = try await outbox.candidates(relay, limit: Self.page)
+                let keys = try await store.candidates(relay, limit: Self.page)
                 guard let last = keys.last else { break }
                 let outcomes = try await submit(relay, to: keys)
-                try await outbox.forget(outcomes.strangers, relay)
-                try await outbox.keep(relay, for: outcomes.waiting)
+                try await store.forget(outcomes.strangers, relay)
+                try await store.keep(relay, for: outcomes.waiting)
                 relay.after = last.description
-                guard try await outbox.advance(relay) else { return }
+                guard try await store.advance(relay) else { return }
             }
-            try await outbox.finish(relay)
+            try await store.finish(relay)
         } catch {
             if !Task.isCancelled {
                 logger.warning(
@@ -109,7 +109,7 @@ final class BroadcastRelay: Service {
                     error: error, metadata: [LogKey.broadcast: "\(relay.broadcast)"])
             }
             // If this fails, the lease expires.
-            try? await outbox.release(relay)
+            try? await store.release(relay)
         }
     }
 
@@ -122,14 +122,14 @@ final class BroadcastRelay: Service {
         case undelivered(String)
     }
 
-    private typealias Outcomes = (strangers: [AggregateKey], waiting: [BroadcastOutbox.Waiting])
+    private typealias Outcomes = (strangers: [AggregateKey], waiting: [PushStore.Waiting])
 
     /// - Throws: a temporary error. The whole page is then submitted again.
-    private func submit(_ relay: BroadcastOutbox.Relay, to keys: [AggregateKey]) async throws -> Outcomes {
+    private func submit(_ relay: PushStore.Relay, to keys: [AggregateKey]) async throws -> Outcomes {
         // An older broadcast must not follow this one and replace it on the device.
-        let behind = try await outbox.devicesBehind(relay, among: keys)
+        let behind = try await store.devicesBehind(relay, among: keys)
         let reason = "an older broadcast of the channel waits for the device"
-        let queued = behind.map { BroadcastOutbox.Waiting(key: $0, reason: reason, wasTried: false) }
+        let queued = behind.map { PushStore.Waiting(key: $0, reason: reason, wasTried: false) }
         let free = keys.filter { !behind.contains($0) }
         return try await withThrowingTaskGroup(of: (AggregateKey, Outcome).self) { group in
             var rest = free[...]
@@ -158,7 +158,7 @@ final class BroadcastRelay: Service {
     }
 
     /// - Throws: a temporary error.
-    func submit(_ relay: BroadcastOutbox.Relay, to key: AggregateKey) async throws -> Outcome {
+    func submit(_ relay: PushStore.Relay, to key: AggregateKey) async throws -> Outcome {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
             derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)

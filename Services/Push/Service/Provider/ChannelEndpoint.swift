@@ -7,7 +7,7 @@ import Timeline
 
 /// The parts of the provider endpoint for channels.
 struct ProviderChannels: Sendable {
-    let tables: ChannelTables
+    let store: PushStore
     let feature: BroadcastFeature
     let relay: BroadcastRelay
 }
@@ -37,13 +37,13 @@ extension ProviderEndpoint {
     private func answer(
         _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ traceparent: String
     ) async throws(APNsReason) -> ProviderAnswer {
-        let tables = channels.tables
+        let store = channels.store
         let app = asked.app
         switch asked.action {
         case .create:
             let configuration = try ChannelConfiguration(request.body)
             let channel = ChannelID()
-            let isMade = try await stored { try await tables.add(channel, configuration, app, environment) }
+            let isMade = try await stored { try await store.add(channel, configuration, app, environment) }
             guard isMade else { throw .cannotCreateChannelConfig }
             return ProviderAnswer(status: 201, headers: [.init("apns-channel-id", channel.description)])
         case .read:
@@ -51,12 +51,12 @@ extension ProviderEndpoint {
             return .json(try await configuration(of: channel, app).json)
         case .delete:
             let channel = try ChannelRequest.channel(request)
-            guard try await stored({ try await tables.remove(channel, app, environment) }) else {
+            guard try await stored({ try await store.remove(channel, app, environment) }) else {
                 throw .channelNotRegistered
             }
             return ProviderAnswer(status: 204, headers: [])
         case .list:
-            let names = try await stored { try await tables.channels(of: app, environment) }
+            let names = try await stored { try await store.channels(of: app, environment) }
             return .json(["channels": .array(names.map { .string($0) })])
         case .broadcast:
             let draft = try BroadcastDraft(request)
@@ -71,19 +71,19 @@ extension ProviderEndpoint {
     ) async throws(APNsReason) {
         let configuration = try await configuration(of: draft.channel, app)
         try draft.requireExpiration(of: configuration)
-        guard try await !stored({ try await channels.tables.isFull(draft.channel) }) else { throw .tooManyRequests }
+        guard try await !stored({ try await channels.store.isFull(draft.channel) }) else { throw .tooManyRequests }
         let broadcast = IncomingBroadcast(
             app: app, channel: draft.channel.description, environment: environment, requestID: requestID,
             priority: draft.priority, expiration: suiteTime(ofExpiration: draft.expiration),
             neverStored: !configuration.stores || draft.expiration == 0, payload: draft.payload)
-        let isTaken = try await stored { try await channels.tables.publish(broadcast, traceparent: traceparent) }
+        let isTaken = try await stored { try await channels.store.publish(broadcast, traceparent: traceparent) }
         // The channel was deleted in the meantime.
         guard isTaken else { throw .channelNotRegistered }
         channels.relay.wake()
     }
 
     private func configuration(of channel: ChannelID, _ app: String) async throws(APNsReason) -> ChannelConfiguration {
-        let found = try await stored { try await channels.tables.configuration(of: channel, app, environment) }
+        let found = try await stored { try await channels.store.configuration(of: channel, app, environment) }
         guard let found else { throw .channelNotRegistered }
         return found
     }

@@ -24,7 +24,7 @@ final class ProviderConnection: Sendable {
 struct ProviderEndpoint: Sendable {
     let environment: PushEnvironment
     let commands: Commands<PushMachine>
-    let tables: PushTables
+    let store: PushStore
     let keys: ProviderKeys
     let channels: ProviderChannels
     /// Suite time.
@@ -35,12 +35,12 @@ struct ProviderEndpoint: Sendable {
     private let located = Located()
 
     init(
-        environment: PushEnvironment, commands: Commands<PushMachine>, tables: PushTables, keys: ProviderKeys,
+        environment: PushEnvironment, commands: Commands<PushMachine>, store: PushStore, keys: ProviderKeys,
         channels: ProviderChannels, clock: any SuiteClock, real: any SuiteClock = RealClock()
     ) {
         self.environment = environment
         self.commands = commands
-        self.tables = tables
+        self.store = store
         self.keys = keys
         self.channels = channels
         self.clock = clock
@@ -153,9 +153,9 @@ struct ProviderEndpoint: Sendable {
 
     /// Returns the candidate devices of a token. Cached, because the device of a token never changes.
     private func devices(of token: PushToken) async throws -> [AggregateKey] {
-        guard token.partition < tables.partitions else { return [] }
+        guard token.partition < store.partitions else { return [] }
         if let known = located.devices(token) { return known }
-        let found = try await tables.devices(in: token.partition, locator: token.locator)
+        let found = try await store.devices(in: token.partition, locator: token.locator)
         if !found.isEmpty { located.keep(found, for: token) }
         return found
     }

@@ -18,8 +18,8 @@ final class ProviderKeys: Service {
     private let book: KeyBook
     private let reading: FreshReading<Void>
 
-    init(_ tables: PushTables) {
-        let book = KeyBook(tables)
+    init(_ store: PushStore) {
+        let book = KeyBook(store)
         self.book = book
         reading = FreshReading(pause: Self.pause) { try await book.read() }
     }
@@ -57,10 +57,10 @@ private final class KeyBook: Sendable {
         var wantsAll = false
     }
 
-    private let tables: PushTables
+    private let store: PushStore
     private let state = Mutex(State())
 
-    init(_ tables: PushTables) { self.tables = tables }
+    init(_ store: PushStore) { self.store = store }
 
     func keys(ofTeam team: String) -> [ProviderKey] { state.withLock { $0.teams[team] ?? [] } }
     func want(team: String) { state.withLock { _ = $0.wanted.insert(team) } }
@@ -76,7 +76,7 @@ private final class KeyBook: Sendable {
         guard wantsAll || !wanted.isEmpty else { return }
         let documents: [ProviderKeyDocument]
         do throws(PostgresError) {
-            documents = try await wantsAll ? tables.allKeys() : tables.keys(ofTeams: wanted.sorted())
+            documents = try await wantsAll ? store.allKeys() : store.keys(ofTeams: wanted.sorted())
         } catch {
             state.withLock { state in
                 state.wanted.formUnion(wanted)

@@ -13,13 +13,13 @@ import Telemetry
 /// The routes of the provider endpoint over HTTP/1.1 and of provider keys.
 struct ProviderRoutes: Sendable {
     let endpoint: ProviderEndpoint
-    let tables: PushTables
+    let store: PushStore
     let keys: ProviderKeys
     private let connections = ProviderConnections()
 
-    init(endpoint: ProviderEndpoint, tables: PushTables, keys: ProviderKeys) {
+    init(endpoint: ProviderEndpoint, store: PushStore, keys: ProviderKeys) {
         self.endpoint = endpoint
-        self.tables = tables
+        self.store = store
         self.keys = keys
     }
 
@@ -88,7 +88,7 @@ struct ProviderRoutes: Sendable {
         ) { request, context in
             let key = try await request.document(as: ProviderKeyDocument.self)
             let idempotency = try request.idempotency(of: try context.requireCaller(), context)
-            do { try await tables.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
+            do { try await store.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
             // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
             return Response(key, status: .created)
@@ -97,14 +97,14 @@ struct ProviderRoutes: Sendable {
             .get, path, "The registered keys of all teams", access: .scope(.read), response: ProviderKeyList.self
         ) { _, _ in
             var list = ProviderKeyList()
-            list.items = try await tables.allKeys()
+            list.items = try await store.allKeys()
             return Response(list)
         }
         table.add(
             .delete, path + "/{team}/{key}", "Removes a provider key", access: .scope(.operate), status: .noContent
         ) { _, context in
             let team = try context.parameters.identifier("team")
-            guard try await tables.removeKey(try context.parameters.identifier("key"), team: team) else {
+            guard try await store.removeKey(try context.parameters.identifier("key"), team: team) else {
                 throw Problem.notFound
             }
             // The change is committed. A failed refresh delays its effect by a few seconds.

@@ -1,16 +1,23 @@
 import Contracts
-import Foundation
+import EventLog
 import Postgres
 
-// Subscriptions of deleted channels: they name the devices to unsubscribe.
-extension ChannelTables {
+// Subscriptions to channels. Those of deleted channels name the devices to unsubscribe.
+extension PushStore {
     /// The possible subscribers of a channel in a partition.
     struct Audience: Sendable, Equatable {
         var partition: Int
         var app: String
         var channel: String
+
+        var parameters: [Parameter] { [.partition(partition), .text(app), .text(channel)] }
     }
 
+    private static let subscribe = Statement(
+        """
+        INSERT INTO push.subscriptions (partition, app, channel, key) SELECT $1, $2, unnest($3), $4
+        ON CONFLICT (partition, app, channel, key) DO UPDATE SET touched_at = clock_timestamp()
+        """)
     // One index search for each audience, however many devices it has.
     private static let walk = Statement(
         """
@@ -46,37 +53,36 @@ extension ChannelTables {
     private static let forget = Statement(
         "DELETE FROM push.subscriptions WHERE partition = $1 AND app = $2 AND channel = $3 AND key = ANY ($4)")
 
+    /// Records that a device may be subscribed to channels, before its registration.
+    func subscribe(_ key: AggregateKey, _ app: String, to channels: [String]) async throws(PostgresError) {
+        // A fixed order prevents deadlocks between row locks.
+        let sorted = Array(Set(channels)).sorted()
+        guard !sorted.isEmpty else { return }
+        try await pool.execute(
+            Self.subscribe, .partition(key.partition(of: partitions)), .text(app), .texts(sorted), .key(key))
+    }
+
     /// Returns the next audiences in key order.
     func audiences(after last: Audience?, limit: Int) async throws(PostgresError) -> [Audience] {
-        let parameters: [Parameter] = [
-            .int4(Int32(last?.partition ?? -1)), .text(last?.app ?? ""), .text(last?.channel ?? ""), .int(limit),
-        ]
-        return try await pool.execute(Query(Self.walk, parameters)).map { row throws(PostgresError) in
-            Audience(partition: try row.int(0), app: try row.text(1), channel: try row.text(2))
-        }
+        let place = last ?? Audience(partition: -1, app: "", channel: "")
+        return try await pool.execute(Self.walk, place.parameters + [.int(limit)]).decode((Int, String, String).self)
+            .map { Audience(partition: $0, app: $1, channel: $2) }
     }
 
     /// Returns the audiences whose channel is deleted.
     func withoutChannel(_ audiences: [Audience]) async throws(PostgresError) -> [Audience] {
-        let homes = audiences.map { Int32(AggregateKey("app:" + $0.app).partition(of: partitions)) }
-        let rows = try await pool.execute(
-            Query(Self.gone, [.int4s(homes), .texts(audiences.map(\.app)), .texts(audiences.map(\.channel))]))
-        return try rows.map { row throws(PostgresError) in audiences[try row.int(0) - 1] }
+        let homes = audiences.map { Int32(partition(ofApp: $0.app)) }
+        return try await pool.execute(
+            Self.gone, .int4s(homes), .texts(audiences.map(\.app)), .texts(audiences.map(\.channel))
+        ).decode(Int.self).map { audiences[$0 - 1] }
     }
 
     /// Returns devices of an audience without a channel.
     func orphans(_ audience: Audience, limit: Int) async throws(PostgresError) -> [AggregateKey] {
-        try await pool.execute(Query(Self.orphans, keyParameters(audience) + [.int(limit)])).map {
-            row throws(PostgresError) in
-            AggregateKey(try row.text(0))
-        }
+        try await pool.execute(Self.orphans, audience.parameters + [.int(limit)]).decode(AggregateKey.self)
     }
 
     func forget(_ keys: [AggregateKey], of audience: Audience) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.forget, keyParameters(audience) + [.texts(keys.map(\.description))]))
-    }
-
-    private func keyParameters(_ audience: Audience) -> [Parameter] {
-        [.int4(Int32(audience.partition)), .text(audience.app), .text(audience.channel)]
+        try await pool.execute(Self.forget, audience.parameters + [.texts(keys.map(\.description))])
     }
 }

@@ -3,17 +3,12 @@ import EventLog
 import Foundation
 import Postgres
 
-/// The SQL of connections and of the processes that hold them. Leases use the database's clock.
-struct ConnectionTable: Sendable {
+// Connections, and the processes that hold them.
+extension PushStore {
     struct Held: Sendable, Equatable {
         let key: AggregateKey
         let connection: UUID
     }
-
-    let pool: ConnectionPool
-    let partitions: Int
-    /// The duration of a lease, in seconds.
-    let lease: Double
 
     private static let renew = Statement(
         """
@@ -53,11 +48,11 @@ struct ConnectionTable: Sendable {
         """)
 
     func renew(_ holder: UUID) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.renew, [.uuid(holder), .double(lease)]))
+        try await pool.execute(Self.renew, .uuid(holder), .double(lease))
     }
 
     func add(_ held: Held, of holder: UUID) async throws(PostgresError) {
-        let call = Query(Self.add, keyParameters(held) + [.uuid(holder)])
+        let call = Query(Self.add, parameters(of: held) + [.uuid(holder)])
         do throws(PostgresError) { _ = try await pool.execute(call) } catch {
             // Another process deleted the holder after its lease expired.
             guard error.sqlState == "23503" else { throw error }
@@ -67,16 +62,16 @@ struct ConnectionTable: Sendable {
     }
 
     func isThere(_ held: Held) async throws(PostgresError) -> Bool {
-        try await !pool.execute(Query(Self.isThere, keyParameters(held))).isEmpty
+        try await !pool.execute(Self.isThere, parameters(of: held)).isEmpty
     }
 
     func remove(_ held: Held) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.remove, keyParameters(held)))
+        try await pool.execute(Self.remove, parameters(of: held))
     }
 
     /// Claims the sweep of a holder with an expired lease, never of the sweeper itself. Returns nil if there is none.
     func claim(by sweeper: UUID) async throws(PostgresError) -> UUID? {
-        try await pool.execute(Query(Self.claim, [.double(lease), .uuid(sweeper)])).first?.uuid(0)
+        try await pool.execute(Self.claim, .double(lease), .uuid(sweeper)).first?.decode(UUID.self)
     }
 
     /// Returns the next connections of a dead holder; nil if it has renewed its lease.
@@ -87,22 +82,16 @@ struct ConnectionTable: Sendable {
             Query(Self.page, [.uuid(holder), .uuid(last ?? first), .int(limit)]),
         ])
         guard answers[0].affected > 0 else { return nil }
-        return try answers[1].map { row throws(PostgresError) in
-            Held(key: AggregateKey(try row.text(0)), connection: try row.uuid(1))
-        }
+        return try answers[1].decode((AggregateKey, UUID).self).map { Held(key: $0, connection: $1) }
     }
 
     func remove(_ connections: [UUID], of holder: UUID) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.forget, [.uuid(holder), .uuids(connections)]))
+        try await pool.execute(Self.forget, .uuid(holder), .uuids(connections))
     }
 
     // A stalled process can connect a device after a sweep removed its row, and die before it notices. The log has this
     // connection: if no event ended it, its row is restored. So is its holder, with an expired lease.
-    private static let behind = Statement(
-        """
-        SELECT c.partition::int8 FROM push.connection_positions AS c JOIN bus.partitions AS p USING (partition)
-        WHERE p.head > c.log_offset ORDER BY c.partition
-        """)
+    private static let behind = partitions(behind: "connection_positions")
     private static let restore = Statement(
         """
         WITH position AS MATERIALIZED (
@@ -138,26 +127,26 @@ struct ConnectionTable: Sendable {
         """)
 
     /// Returns the partitions whose log has events that were not searched.
-    func behind() async throws(PostgresError) -> [Int] {
-        try await pool.execute(Query(Self.behind)).map { row throws(PostgresError) in try row.int(0) }
+    func partitionsToRestore() async throws(PostgresError) -> [Int] {
+        try await pool.execute(Self.behind).decode(Int.self)
     }
 
     /// Restores missing rows of connections, from the events of a partition since the last search.
     ///
     /// - Returns: the number of connections without a row.
     func restore(in partition: Int) async throws(PostgresError) -> Int {
-        let types: [Parameter] = [.text(PushEvent.DeviceConnected.type), .text(PushEvent.DeviceDisconnected.type)]
-        return try await pool.execute(Query(Self.restore, [.int4(Int32(partition))] + types)).first?.int(0) ?? 0
+        try await pool.execute(
+            Self.restore, .partition(partition), .text(PushEvent.DeviceConnected.type),
+            .text(PushEvent.DeviceDisconnected.type)
+        ).first?.decode(Int.self) ?? 0
     }
 
     /// Deletes a holder that has no connections left.
     ///
     /// - Parameter leaves: true if the holder shuts down; false requires an expired lease.
     func reap(_ holder: UUID, leaves: Bool) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.reap, [.uuid(holder), .bool(leaves)]))
+        try await pool.execute(Self.reap, .uuid(holder), .bool(leaves))
     }
 
-    private func keyParameters(_ held: Held) -> [Parameter] {
-        [.int4(Int32(held.key.partition(of: partitions))), .text(held.key.description), .uuid(held.connection)]
-    }
+    private func parameters(of held: Held) -> [Parameter] { parameters(of: held.key) + [.uuid(held.connection)] }
 }

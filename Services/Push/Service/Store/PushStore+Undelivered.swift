@@ -1,9 +1,10 @@
 import Contracts
+import EventLog
 import Postgres
 import PushMachine
 
-/// Broadcasts that wait for a device: it failed to take them, or an older broadcast of the channel waits.
-extension BroadcastOutbox {
+// Broadcasts that wait for a device: it failed to take them, or an older broadcast of the channel waits.
+extension PushStore {
     /// A broadcast that waits for one device, while this process submits it again.
     struct Undelivered: Sendable {
         var relay: Relay
@@ -62,7 +63,7 @@ extension BroadcastOutbox {
             FROM free WHERE u.partition = free.partition AND u.key = free.key AND u.channel = free.channel
                 AND u.broadcast = free.broadcast
             RETURNING u.partition, u.key, u.broadcast, u.queued_at, u.queued_time)
-        SELECT c.partition::int8, c.broadcast, c.key, \(columns),
+        SELECT c.partition::int8, c.broadcast, c.key, \(messageColumns),
             coalesce(b.expiration <= suite.instant, false)
                 OR b.never_stored AND age.milliseconds >= \(fleetingMinutes) * 60000,
             age.milliseconds >= \(storedHours) * 3600000
@@ -96,14 +97,10 @@ extension BroadcastOutbox {
     /// Keeps a broadcast for devices. Does nothing if another process has claimed the relay.
     func keep(_ relay: Relay, for devices: [Waiting]) async throws(PostgresError) {
         guard !devices.isEmpty else { return }
-        _ = try await pool.execute(
-            Query(
-                Self.keep,
-                [
-                    .int4(Int32(relay.partition)), .int(relay.broadcast), .uuid(owner),
-                    .texts(devices.map(\.key.description)), .texts(devices.map(\.reason)),
-                    .bools(devices.map(\.wasTried)),
-                ]))
+        let columns: [Parameter] = [
+            .texts(devices.map(\.key.description)), .texts(devices.map(\.reason)), .bools(devices.map(\.wasTried)),
+        ]
+        try await pool.execute(Self.keep, parameters(of: relay) + columns)
     }
 
     /// Returns the devices that an older broadcast of the channel waits for.
@@ -112,28 +109,19 @@ extension BroadcastOutbox {
     /// have ended.
     func devicesBehind(_ relay: Relay, among keys: [AggregateKey]) async throws(PostgresError) -> Set<AggregateKey> {
         let rows = try await pool.execute(
-            Query(
-                Self.behind,
-                [
-                    .int4(Int32(relay.partition)), .text(relay.message.channel), .int(relay.broadcast),
-                    .texts(keys.map(\.description)),
-                ]))
-        let found = try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
-        return Set(found)
+            Self.behind, .partition(relay.partition), .text(relay.message.channel), .int(relay.broadcast),
+            .texts(keys.map(\.description)))
+        return Set(try rows.decode(AggregateKey.self))
     }
 
     /// Claims undelivered broadcasts that are due, for a minute: the oldest first.
     func claimUndelivered(limit: Int) async throws -> [Undelivered] {
-        try await pool.execute(Query(Self.due, [.int(limit)])).map { try Undelivered($0) }
-    }
-
-    private func keyParameters(of device: Undelivered) -> [Parameter] {
-        [.int4(Int32(device.relay.partition)), .int(device.relay.broadcast), .text(device.key.description)]
+        try await pool.execute(Self.due, .int(limit)).map { try Undelivered($0) }
     }
 
     /// Records why a device did not take its broadcast.
     func note(_ reason: String, _ device: Undelivered) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.note, keyParameters(of: device) + [.text(reason)]))
+        try await pool.execute(Self.note, device.parameters + [.text(reason)])
     }
 
     /// Ends the wait for a device.
@@ -141,38 +129,33 @@ extension BroadcastOutbox {
     /// - Returns: false if another process has ended it.
     @discardableResult
     func settle(_ device: Undelivered) async throws(PostgresError) -> Bool {
-        let broadcast = Parameter.int(device.relay.broadcast)
-        let rows = try await pool.execute([
-            Query(Self.lock, [broadcast]), Query(Self.settle, keyParameters(of: device)),
-            Query(Self.sweep, [broadcast]),
-        ])
-        return rows[1].affected > 0
+        try await end(device.relay.broadcast, [Query(Self.settle, device.parameters)])[1].affected > 0
     }
 
     /// Ends the wait for a device, and records its broadcast as a dead letter.
     ///
     /// - Returns: false if another process has ended the wait.
     func giveUp(_ device: Undelivered, _ reason: String) async throws(PostgresError) -> Bool {
-        let broadcast = Parameter.int(device.relay.broadcast)
-        let rows = try await pool.execute([
-            Query(Self.lock, [broadcast]), Query(Self.giveUp, keyParameters(of: device) + [.text(reason)]),
-            Query(Self.settle, keyParameters(of: device)), Query(Self.sweep, [broadcast]),
+        let queries = [
+            Query(Self.giveUp, device.parameters + [.text(reason)]), Query(Self.settle, device.parameters),
             Query(Self.forgetDeadLetters),
-        ])
-        return rows[2].affected > 0
+        ]
+        return try await end(device.relay.broadcast, queries)[2].affected > 0
     }
 
     /// Returns how many broadcasts wait for a device, over all devices.
     func undelivered() async throws(PostgresError) -> Int {
-        try await pool.execute(Query(Self.count, rowsExpected: 1))[0].int(0)
+        try await pool.execute(Self.count, rowsExpected: 1)[0].decode(Int.self)
     }
 }
 
-extension BroadcastOutbox.Undelivered {
-    /// - Parameter row: partition, broadcast, the device's key, ``BroadcastOutbox/columns``, and the two flags.
+extension PushStore.Undelivered {
+    /// - Parameter row: partition, broadcast, the device's key, ``PushStore/messageColumns``, and the two flags.
     init(_ row: Row) throws {
-        let relay = try BroadcastOutbox.Relay(row)
-        self.init(
-            relay: relay, key: AggregateKey(relay.after), isExpired: try row.bool(12), isOverdue: try row.bool(13))
+        relay = try PushStore.Relay(row)
+        key = AggregateKey(relay.after)
+        (isExpired, isOverdue) = try row.decode((Bool, Bool).self, at: 12)
     }
+
+    fileprivate var parameters: [Parameter] { [.partition(relay.partition), .int(relay.broadcast), .key(key)] }
 }

@@ -1,20 +1,18 @@
 import Contracts
+import EventLog
 import Foundation
 import HTTPKit
 import Postgres
 import PushMachine
 import Timeline
 
-/// Reads the timelines of notifications from the log.
-struct NotificationTimeline: Sendable {
-    let pool: ConnectionPool
-    let partitions: Int
-
-    typealias Found = (key: AggregateKey, document: TimelineDocument, etag: ETag)
+// The timelines of notifications, read from the log.
+extension PushStore {
+    typealias FoundTimeline = (key: AggregateKey, document: TimelineDocument, etag: ETag)
 
     // Each is one index search, however many events the device has. MATERIALIZED keeps the planner from a scan of the
     // partition in offset order.
-    static let received = Statement(
+    static let receivedWithID = Statement(
         """
         WITH correlated AS MATERIALIZED (
             SELECT log_offset, type, time, data FROM bus.events WHERE partition = $1 AND correlationid = $2 LIMIT 10000)
@@ -22,7 +20,7 @@ struct NotificationTimeline: Sendable {
         ORDER BY log_offset DESC LIMIT 1
         """)
     // All devices that receive a broadcast share its id.
-    static let receivedByDevice = Statement(
+    private static let receivedByDevice = Statement(
         """
         WITH correlated AS MATERIALIZED (
             SELECT log_offset, type, time, data FROM bus.events
@@ -30,7 +28,7 @@ struct NotificationTimeline: Sendable {
         SELECT data ->> 'notification', time FROM correlated WHERE type = 'push.notification.received'
         ORDER BY log_offset DESC LIMIT 1
         """)
-    static let history = Statement(
+    static let notificationEvents = Statement(
         """
         WITH matching AS MATERIALIZED (
             SELECT key, type, version, data, time, log_offset FROM bus.events
@@ -41,7 +39,7 @@ struct NotificationTimeline: Sendable {
     /// - Parameters:
     ///   - id: an `apns-unique-id`, or an `apns-id`, which finds its latest notification.
     ///   - device: limits the search by `apns-id` to a device; nil searches all devices.
-    func find(_ id: String, of device: AggregateKey? = nil) async throws -> Found? {
+    func timeline(_ id: String, of device: AggregateKey? = nil) async throws -> FoundTimeline? {
         if let unique = NotificationID(id), let found = try await timeline(unique) { return found }
         guard let apnsID = UUID(uuidString: id), let unique = try await notification(apnsID, of: device) else {
             return nil
@@ -56,28 +54,24 @@ struct NotificationTimeline: Sendable {
                 [
                     Query(
                         Self.receivedByDevice,
-                        [
-                            .int4(Int32(device.partition(of: partitions))), .uuid(apnsID), .text(device.description),
-                        ])
+                        [.partition(device.partition(of: partitions)), .uuid(apnsID), .key(device)])
                 ]
             } else {
-                (0..<partitions).map { Query(Self.received, [.int4(Int32($0)), .uuid(apnsID)]) }
+                (0..<partitions).map { Query(Self.receivedWithID, [.partition($0), .uuid(apnsID)]) }
             }
-        let found = try await pool.execute(calls).compactMap(\.first).map { (try $0.text(0), try $0.int(1)) }
+        let found = try await pool.execute(calls).flatMap { try $0.decode((String, Instant).self) }
         return found.max { $0.1 < $1.1 }.flatMap { NotificationID($0.0) }
     }
 
-    private func timeline(_ id: NotificationID) async throws -> Found? {
+    private func timeline(_ id: NotificationID) async throws -> FoundTimeline? {
         guard id.partition < partitions else { return nil }
-        let rows = try await pool.execute(
-            Query(Self.history, [.int4(Int32(id.partition)), .text(id.description)]))
-        guard let last = rows.last else { return nil }
-        let events = try rows.map { row in
-            let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
-            return (event: event, time: Instant(milliseconds: Int64(try row.int(3))))
+        let rows = try await pool.execute(Self.notificationEvents, .partition(id.partition), .text(id.description))
+            .decode((String, Int, [UInt8], Instant, Int, AggregateKey).self)
+        guard let (_, _, _, _, offset, key) = rows.last else { return nil }
+        let events = try rows.map { type, version, data, time, _, _ in
+            (event: try PushEvent(type: type, version: version, data: data), time: time)
         }
         // The document depends on these events alone, so the last offset is its version.
-        let document = TimelineDocument(id.description, events)
-        return (AggregateKey(try last.text(5)), document, ETag(version: try last.int(4)))
+        return (key, TimelineDocument(id.description, events), ETag(version: offset))
     }
 }

@@ -1,25 +1,11 @@
 import Contracts
 import EventLog
-import Foundation
 import Machines
 import Postgres
 import PushMachine
-import Timeline
 
-/// The SQL of provider keys, and of the search for the device of a token.
-struct PushTables: Sendable {
-    let pool: ConnectionPool
-    let partitions: Int
-
-    static func migrations() throws -> [Migration] {
-        let files = [
-            ("0002_push.sql", PackageResources._002_push_sql)
-        ]
-        return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
-    }
-
-    // MARK: Devices
-
+// Provider keys, and the search for the device of a token.
+extension PushStore {
     private static let located = Statement(
         """
         SELECT key FROM push.states
@@ -28,18 +14,10 @@ struct PushTables: Sendable {
 
     /// Returns the devices whose locator begins with these bytes, usually one.
     func devices(in partition: Int, locator prefix: [UInt8]) async throws(PostgresError) -> [AggregateKey] {
-        let rest = 14 - prefix.count
-        let rows = try await pool.execute(
-            Query(
-                Self.located,
-                [
-                    .int4(Int32(partition)), .bytes(prefix + Array(repeating: 0, count: rest)),
-                    .bytes(prefix + Array(repeating: 255, count: rest)),
-                ]))
-        return try rows.map { row throws(PostgresError) in AggregateKey(try row.text(0)) }
+        func bound(_ byte: UInt8) -> Parameter { .bytes(prefix + Array(repeating: byte, count: 14 - prefix.count)) }
+        return try await pool.execute(Self.located, .partition(partition), bound(0), bound(255))
+            .decode(AggregateKey.self)
     }
-
-    // MARK: Provider keys
 
     private static let allKeys = Statement(
         "SELECT key_id, public_key, environment, topics, team FROM push.provider_keys ORDER BY team, created_at, key_id"
@@ -62,52 +40,49 @@ struct PushTables: Sendable {
     private static let removeKey = Statement(
         "DELETE FROM push.provider_keys WHERE partition = $1 AND team = $2 AND key_id = $3")
 
-    private func home(ofTeam team: String) -> Int { AggregateKey("team:" + team).partition(of: partitions) }
-    private func partition(ofTeam team: String) -> Parameter { .int4(Int32(home(ofTeam: team))) }
+    private func partition(ofTeam team: String) -> Int { AggregateKey("team:" + team).partition(of: partitions) }
 
     func allKeys() async throws(PostgresError) -> [ProviderKeyDocument] {
-        let rows = try await pool.execute(Query(Self.allKeys))
-        return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
+        try await pool.execute(Self.allKeys).map(ProviderKeyDocument.init)
     }
 
     func keys(ofTeams teams: [String]) async throws(PostgresError) -> [ProviderKeyDocument] {
-        let places = Parameter.int4s(teams.map { Int32(home(ofTeam: $0)) })
-        let rows = try await pool.execute(Query(Self.keysOfTeams, [places, .texts(teams)]))
-        return try rows.map { row throws(PostgresError) in try Self.document(row, team: try row.text(4)) }
+        let places = Parameter.int4s(teams.map { Int32(partition(ofTeam: $0)) })
+        return try await pool.execute(Self.keysOfTeams, places, .texts(teams)).map(ProviderKeyDocument.init)
     }
 
     /// - Parameter request: the idempotency key of a repeatable request.
     /// - Throws: SQLSTATE 23505 if the key exists, 23514 or 23505 if the team has two keys for all topics;
     ///   `IdempotencyConflict`.
     func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
+        let home = partition(ofTeam: key.teamID)
         let call = Query(
             Self.addKey,
             [
-                partition(ofTeam: key.teamID), .text(key.teamID), .text(key.environment.rawValue),
-                .text(key.keyID), .text(key.publicKey), .texts(key.topics),
+                .partition(home), .text(key.teamID), .text(key.environment.rawValue), .text(key.keyID),
+                .text(key.publicKey), .texts(key.topics),
             ])
         guard let request else {
             _ = try await pool.execute(call)
             return
         }
         // The answer is the key itself, so no answer is stored.
-        let book = IdempotencyStore(service: PushMachine.name, partition: home(ofTeam: key.teamID))
-        _ = try await book.once(request, answer: [], pool, [call])
+        _ = try await IdempotencyStore(service: PushMachine.name, partition: home).once(
+            request, answer: [], pool, [call])
     }
 
     /// - Returns: whether the key existed.
     func removeKey(_ id: String, team: String) async throws(PostgresError) -> Bool {
-        let rows = try await pool.execute(Query(Self.removeKey, [partition(ofTeam: team), .text(team), .text(id)]))
-        return rows.affected > 0
+        try await pool.execute(Self.removeKey, .partition(partition(ofTeam: team)), .text(team), .text(id)).affected > 0
     }
+}
 
-    private static func document(_ row: Row, team: String) throws(PostgresError) -> ProviderKeyDocument {
-        var key = ProviderKeyDocument()
-        key.teamID = team
-        key.keyID = try row.text(0)
-        key.publicKey = try row.text(1)
-        key.environment = PushEnvironment(rawValue: try row.text(2)) ?? .sandbox
-        key.topics = try row.texts(3)
-        return key
+extension ProviderKeyDocument {
+    fileprivate init(_ row: Row) throws(PostgresError) {
+        self.init()
+        let environment: String
+        (keyID, publicKey, environment, topics, teamID) = try row.decode(
+            (String, String, String, [String], String).self)
+        self.environment = PushEnvironment(rawValue: environment) ?? .sandbox
     }
 }

@@ -1,0 +1,91 @@
+import Contracts
+import EventLog
+import Postgres
+import PushMachine
+
+// The channels of apps.
+extension PushStore {
+    /// The largest number of channels of an app in each environment (Apple, "Sending channel management requests to
+    /// APNs").
+    static let channelLimit = 10_000
+
+    /// Returns the partition of an app's channels.
+    func partition(ofApp app: String) -> Int { AggregateKey("app:" + app).partition(of: partitions) }
+
+    func parameters(_ app: String, _ environment: PushEnvironment) -> [Parameter] {
+        [.partition(partition(ofApp: app)), .text(environment.rawValue), .text(app)]
+    }
+
+    private static let add = Statement(
+        """
+        WITH counted AS (
+            INSERT INTO push.channel_counts AS c (partition, environment, app, channels) VALUES ($1, $2, $3, 1)
+            ON CONFLICT (partition, environment, app) DO UPDATE SET channels = c.channels + 1 WHERE c.channels < $6
+            RETURNING 1)
+        INSERT INTO push.channels (partition, environment, app, channel, policy)
+        SELECT $1, $2, $3, $4, $5 FROM counted
+        """)
+    private static let remove = Statement(
+        """
+        WITH removed AS (
+            DELETE FROM push.channels WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = $4
+            RETURNING 1)
+        UPDATE push.channel_counts SET channels = channels - 1
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND EXISTS (SELECT FROM removed)
+        """)
+    private static let look = Statement(
+        """
+        SELECT channel, policy FROM push.channels
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = ANY ($4)
+        """)
+    private static let all = Statement(
+        """
+        SELECT channel FROM push.channels
+        WHERE partition = $1 AND environment = $2 AND app = $3 ORDER BY created_at, channel
+        """)
+
+    /// - Returns: false if the app has ``channelLimit`` channels.
+    func add(
+        _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Bool {
+        let rest: [Parameter] = [
+            .text(channel.description), .int4(configuration.stores ? 1 : 0), .int4(Int32(Self.channelLimit)),
+        ]
+        return try await pool.execute(Self.add, parameters(app, environment) + rest).affected > 0
+    }
+
+    /// Deletes a channel. Pending broadcasts still reach their devices (Apple: "Deleting a channel doesn't discard
+    /// pending messages immediately"). ``Upkeep`` unsubscribes the devices later.
+    ///
+    /// - Returns: whether the channel existed.
+    func remove(
+        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Bool {
+        try await pool.execute(Self.remove, parameters(app, environment) + [.text(channel.description)]).affected > 0
+    }
+
+    func configuration(
+        of channel: ChannelID, _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> ChannelConfiguration? {
+        try await found([channel.description], app, environment).first.map { ChannelConfiguration(stores: $1 == 1) }
+    }
+
+    /// Returns the channels that do not exist.
+    func unknown(
+        of channels: [String], _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> Set<String> {
+        guard !channels.isEmpty else { return [] }
+        return Set(channels).subtracting(try await found(channels, app, environment).map(\.0))
+    }
+
+    private func found(
+        _ channels: [String], _ app: String, _ environment: PushEnvironment
+    ) async throws(PostgresError) -> [(String, Int)] {
+        try await pool.execute(Self.look, parameters(app, environment) + [.texts(channels)]).decode((String, Int).self)
+    }
+
+    /// Returns all channels of an app, the oldest first.
+    func channels(of app: String, _ environment: PushEnvironment) async throws(PostgresError) -> [String] {
+        try await pool.execute(Self.all, parameters(app, environment)).decode(String.self)
+    }
+}
