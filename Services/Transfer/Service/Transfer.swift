@@ -27,18 +27,10 @@ public enum Transfer {
 
     private static let standardScanInterval = 60
 
-    /// The migrations of the service's own tables.
-    private static func migrations() throws -> [Migration] {
-        let files: [(name: String, bytes: [UInt8])] = [
-            ("0002_transfer.sql", PackageResources._002_transfer_sql)
-        ]
-        return try files.map { try Migration(fileName: $0.name, sql: String(decoding: $0.bytes, as: UTF8.self)) }
-    }
-
     /// Creates or updates the log, the service's schema, its consumer and its role.
     public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.migrate(
-            TransferMachine.self, configuration, logger: logger, migrations: try migrations())
+            TransferMachine.self, configuration, logger: logger, migrations: try TransferStore.migrations())
     }
 
     /// Compares the database with this program, and changes nothing.
@@ -46,7 +38,7 @@ public enum Transfer {
     /// - Throws: an error of one line with the remedy, if the database does not fit this program.
     public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await DurableService.check(
-            TransferMachine.self, configuration, logger: logger, migrations: try migrations())
+            TransferMachine.self, configuration, logger: logger, migrations: try TransferStore.migrations())
     }
 
     /// Serves requests until a signal ends the process.
@@ -62,27 +54,26 @@ public enum Transfer {
         }
         let policy = TransferPolicy()
         try await DurableService.serve(
-            TransferMachine.self, configuration, policy: policy, logger: logger, migrations: try migrations()
+            TransferMachine.self, configuration, policy: policy, logger: logger,
+            migrations: try TransferStore.migrations()
         ) { parts, table in
+            let store = TransferStore(pool: parts.pool, partitions: configuration.partitions)
             let counts = ByteCounts(metrics: parts.metrics)
-            let uploads = UploadStore(parts.pool, storage, configuration, counts: counts, logger: logger)
+            let uploads = UploadStore(store, storage, configuration, counts: counts, logger: logger)
             let files = AppFiles(storage: storage, uploads: uploads, counts: counts)
-            let credentials = CredentialTable(pool: parts.pool, partitions: configuration.partitions)
             let routes = TransferRoutes(commands: parts.commands, files: files, origins: origins)
             routes.add(to: &table)
             FileRoutes(routes: routes, files: files).add(to: &table)
-            ChallengeRoutes(routes: routes, credentials: credentials).add(to: &table)
+            ChallengeRoutes(routes: routes, store: store).add(to: &table)
             ReportRoutes(
-                routes: routes, timeline: TaskTimeline(pool: parts.pool, partitions: configuration.partitions),
-                clock: parts.clock, policy: policy
+                routes: routes, store: store, clock: parts.clock, policy: policy
             ).add(to: &table)
-            let contents = ContentTable(pool: parts.pool, partitions: configuration.partitions)
-            ContentRoutes(storage: storage, table: contents, counts: counts, clock: RealClock(), logger: logger)
+            ContentRoutes(storage: storage, store: store, counts: counts, clock: RealClock(), logger: logger)
                 .add(to: &table)
             let address = UploadAddress(configuration)
             TusRoutes(store: uploads, address: address).add(to: &table)
             DraftRoutes(store: uploads, address: address).add(to: &table)
-            let states = FileReferences(states: WorkerTable(pool: parts.pool), partitions: configuration.partitions)
+            let states = FileReferences(store: store)
             let rules = SweepRules(configuration)
             func sweep(
                 _ folder: StorageFolder, _ suspicion: StorageSweep.Suspicion = .manyLeftovers,
@@ -94,14 +85,14 @@ public enum Transfer {
             }
             return [
                 TransferWorkers(
-                    parts: parts, storage: storage, origins: origins, credentials: credentials,
+                    parts: parts, store: store, storage: storage, origins: origins, credentials: store,
                     scanInterval: .seconds(configuration.number("SCAN_INTERVAL") ?? standardScanInterval)),
                 UploadSweep(store: uploads),
                 // Unclaimed downloads leave many files.
                 sweep(.segments, .emptyDatabase { try await states.isEmpty }) { try await states.pieces(of: $0) },
-                sweep(.uploads) { try await uploads.table.inUse($0) },
-                sweep(.contents) { try await contents.inUse($0) },
-                CredentialSweep(table: credentials, states: states, logger: logger),
+                sweep(.uploads) { try await store.filesOfUploads(among: $0) },
+                sweep(.contents) { try await store.filesOfContents(among: $0) },
+                CredentialSweep(store: store, states: states, logger: logger),
             ]
         }
     }

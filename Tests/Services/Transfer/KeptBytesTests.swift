@@ -28,7 +28,7 @@ import TransferMachine
         let logger = Logger(label: "sweep")
         let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
         let pool = ConnectionPool(options, size: 1, logger: logger)
-        let states = FileReferences(states: WorkerTable(pool: pool), partitions: 16)
+        let states = FileReferences(store: TransferStore(pool: pool, partitions: 16))
         let sweep = StorageSweep(
             storage: try DirectoryStorage(suite.directory.path), folder: .segments, age: .zero, logger: logger
         ) { try await states.pieces(of: $0) }

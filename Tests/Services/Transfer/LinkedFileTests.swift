@@ -26,7 +26,7 @@ import Testing
         let logger = Logger(label: "sweep")
         let pool = ConnectionPool(
             try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
-        let states = FileReferences(states: WorkerTable(pool: pool), partitions: 16)
+        let states = FileReferences(store: TransferStore(pool: pool, partitions: 16))
         let sweep = StorageSweep(
             storage: try DirectoryStorage(suite.directory.path), folder: .segments, age: .zero, logger: logger
         ) { try await states.pieces(of: $0) }

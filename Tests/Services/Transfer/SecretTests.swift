@@ -133,9 +133,9 @@ import Testing
         let logger = Logger(label: "sweep")
         let options = try ConnectionOptions(url: suite.cluster.url(database: suite.database))
         let pool = ConnectionPool(options, size: 1, logger: logger)
+        let store = TransferStore(pool: pool, partitions: 16)
         let sweep = CredentialSweep(
-            table: CredentialTable(pool: pool, partitions: 16),
-            states: FileReferences(states: WorkerTable(pool: pool), partitions: 16), age: .zero, logger: logger)
+            store: store, states: FileReferences(store: store), age: .zero, logger: logger)
         try await sweep.sweep()
         #expect(try await tables(suite) == ["transfer.credentials"])
         try await suite.call(

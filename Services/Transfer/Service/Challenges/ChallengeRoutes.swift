@@ -12,7 +12,7 @@ import TransferMachine
 /// The call with which apps answer challenges.
 struct ChallengeRoutes: Sendable {
     let routes: TransferRoutes
-    let credentials: CredentialTable
+    let store: TransferStore
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -36,7 +36,7 @@ struct ChallengeRoutes: Sendable {
             _ = try context.requireCaller(.operate)
             guard credential.answers(asked.challenge) else { throw Problem.credentialMismatch }
             // Stored before the command, so that a worker finds it when the attempt continues.
-            try await credentials.store(credential, for: key, name)
+            try await store.store(credential, for: key, name)
         }
         return try await routes.commands.submit(
             .answerChallenge(

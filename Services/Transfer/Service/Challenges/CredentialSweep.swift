@@ -6,7 +6,7 @@ import ServiceLifecycle
 struct CredentialSweep: Service {
     private static let pause = Duration.seconds(3600)
 
-    let table: CredentialTable
+    let store: TransferStore
     let states: FileReferences
     /// A command may be about to refer to a younger credential.
     var age = Duration.seconds(3600)
@@ -26,12 +26,14 @@ struct CredentialSweep: Service {
 
     /// Checks every old credential once.
     func sweep() async throws {
-        var old: [CredentialTable.Place] = []
-        for partition in 0..<table.partitions { old += try await table.old(partition, age) }
+        var old: [TransferStore.CredentialKey] = []
+        for partition in 0..<store.partitions {
+            old += try await store.oldCredentials(of: partition, age)
+        }
         guard !old.isEmpty else { return }
         let used = try await states.challenges()
         for place in old where used[place.device]?.contains(place.challenge) != true {
-            try await table.remove(place.device, place.challenge)
+            try await store.removeCredential(place.device, place.challenge)
         }
     }
 }

@@ -16,7 +16,7 @@ extension ContentRoutes {
         let type = try contentType(request)
         let conditions = Preconditions(request.headers)
         // An early check, so that a client need not send a body for nothing. The check in `place` decides.
-        try conditions.require(of: try await table.find(path), now: clock.now)
+        try conditions.require(of: try await store.content(path), now: clock.now)
         let name = UUID().lowercased
         let body = try await storage.receive(request, as: name, in: .contents) {
             [counts] in counts.received($0, by: .content)
@@ -42,10 +42,10 @@ extension ContentRoutes {
         let path = try ContentPath(target: request.uri.path).text
         let conditions = Preconditions(request.headers)
         while true {
-            let found = try await table.find(path)
+            let found = try await store.content(path)
             try conditions.require(of: found, now: clock.now)
             guard let found else { throw Problem.notFound }
-            guard try await table.remove(found) else { continue }
+            guard try await store.remove(found) else { continue }
             await discard(found.file)
             return Response(status: .noContent)
         }
@@ -59,7 +59,7 @@ extension ContentRoutes {
     /// - Returns: whether the path is new.
     private func place(_ content: inout StoredContent, _ conditions: Preconditions) async throws -> Bool {
         while true {
-            let former = try await table.find(content.path)
+            let former = try await store.content(content.path)
             let now = clock.now
             try conditions.require(of: former, now: now)
             let second = now.milliseconds / 1000
@@ -67,7 +67,7 @@ extension ContentRoutes {
             let next = former.map { $0.modifiedAt.milliseconds / 1000 + 1 } ?? second
             content.modifiedAt = Instant(milliseconds: max(second, next) * 1000)
             do {
-                guard try await table.put(content, inPlaceOf: former) else { continue }
+                guard try await store.put(content, inPlaceOf: former) else { continue }
             } catch { throw PlacingFailed(reason: error) }
             if let former { await discard(former.file) }
             return former == nil

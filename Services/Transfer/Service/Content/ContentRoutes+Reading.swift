@@ -19,7 +19,7 @@ extension ContentRoutes {
     private func find(_ path: String) async throws -> (StoredContent, any StoredFile) {
         var lost: String?
         while true {
-            guard let content = try await table.find(path) else { throw Problem.notFound }
+            guard let content = try await store.content(path) else { throw Problem.notFound }
             do { return (content, try await storage.open(content.file, in: .contents)) } catch StorageError.missing
                 where content.file != lost
             { lost = content.file }

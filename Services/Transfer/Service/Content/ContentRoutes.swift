@@ -13,7 +13,7 @@ import Timeline
 /// download task would be in the log. Only operators may write.
 struct ContentRoutes: Sendable {
     let storage: any Storage
-    let table: ContentTable
+    let store: TransferStore
     let counts: ByteCounts
     let clock: any SuiteClock
     let logger: Logger

@@ -10,7 +10,7 @@ import TransferMachine
 /// The reports: why transfers do not move, and the events of a task.
 struct ReportRoutes: Sendable {
     let routes: TransferRoutes
-    let timeline: TaskTimeline
+    let store: TransferStore
     let clock: any SuiteClock
     let policy: TransferPolicy
 
@@ -40,7 +40,7 @@ struct ReportRoutes: Sendable {
             // Refuses a caller without access to the device.
             _ = try await routes.read(request, context)
             let key = AggregateKey.device(try context.parameters.identifier("device"))
-            return Response(try await timeline.page(key, taskKey, before: cursor, limit: limit))
+            return Response(try await store.timeline(of: taskKey, key, before: cursor, limit: limit))
         }
     }
 }

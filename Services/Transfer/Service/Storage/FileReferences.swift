@@ -6,17 +6,16 @@ import TransferMachine
 struct FileReferences: Sendable {
     private static let page = 200
 
-    let states: WorkerTable
-    let partitions: Int
+    let store: TransferStore
 
     /// Whether the database has no devices.
-    var isEmpty: Bool { get async throws { try await states.isEmpty } }
+    var isEmpty: Bool { get async throws { try await store.isEmpty } }
 
     /// Returns the files in `segments` that a device refers to.
     func pieces(of names: [String]) async throws -> Set<String> {
         let names = Set(names)
         var used: Set<String> = []
-        try await states.forEachState(of: partitions, page: Self.page) { _, state in
+        try await store.forEachState(page: Self.page) { _, state in
             for name in state.storedPieces where names.contains(name) { used.insert(name) }
         }
         return used
@@ -25,7 +24,7 @@ struct FileReferences: Sendable {
     /// Returns the ids of the credentials that sessions and tasks refer to, by device.
     func challenges() async throws -> [AggregateKey: Set<String>] {
         var used: [AggregateKey: Set<String>] = [:]
-        try await states.forEachState(of: partitions, page: Self.page) { key, state in
+        try await store.forEachState(page: Self.page) { key, state in
             for session in state.sessions.values {
                 let challenges = session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
                 if !challenges.isEmpty { used[key, default: []].formUnion(challenges) }

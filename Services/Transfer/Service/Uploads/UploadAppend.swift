@@ -202,9 +202,9 @@ private struct UploadWriter {
     }
 
     private func committed() async throws -> Upload {
-        if let upload = try await store.table.commit(upload) { return upload }
+        if let upload = try await store.database.commit(upload, lifetime: store.limits.lifetime) { return upload }
         // If the upload is gone, its other files may have been removed before this request created one.
-        if try await store.table.find(upload.id)?.isGone ?? true {
+        if try await store.database.upload(upload.id)?.isGone ?? true {
             for segment in upload.segments { try await store.storage.remove(segment.file, from: .uploads) }
         }
         throw Problem.uploadSuperseded

@@ -10,7 +10,7 @@ import Timeline
 
 /// All uploads, independent of the protocol.
 struct UploadStore: Sendable {
-    let table: UploadTable
+    let database: TransferStore
     let storage: any Storage
     let limits: UploadLimits
     let counts: ByteCounts
@@ -18,11 +18,11 @@ struct UploadStore: Sendable {
     private let active = ActiveUploads()
 
     init(
-        _ pool: ConnectionPool, _ storage: any Storage, _ configuration: ServiceConfiguration, counts: ByteCounts,
+        _ database: TransferStore, _ storage: any Storage, _ configuration: ServiceConfiguration, counts: ByteCounts,
         logger: Logger
     ) {
         limits = UploadLimits(configuration)
-        table = UploadTable(pool: pool, partitions: configuration.partitions, lifetime: limits.lifetime)
+        self.database = database
         self.storage = storage
         self.counts = counts
         self.logger = logger
@@ -35,7 +35,7 @@ struct UploadStore: Sendable {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
         describe(&upload)
-        return try await table.insert(upload)
+        return try await database.insert(upload, lifetime: limits.lifetime)
     }
 
     /// Returns an upload without an effect on its writer.
@@ -43,14 +43,14 @@ struct UploadStore: Sendable {
     /// - Throws: `not_found`, `upload_gone`.
     func find(_ context: ServiceContext) async throws -> Upload {
         let caller = try context.requireCaller(.read)
-        return try admit(caller, try await table.find(try context.parameters.identifier("upload")))
+        return try admit(caller, try await database.upload(try context.parameters.identifier("upload")))
     }
 
     /// Returns a complete upload as the source of a task.
     ///
     /// - Throws: `not_found`, `upload_gone`, `upload_incomplete`.
     func complete(_ id: String, for caller: Caller) async throws -> Upload {
-        let upload = try admit(caller, try await table.find(id))
+        let upload = try admit(caller, try await database.upload(id))
         guard upload.isComplete else { throw Problem.uploadIncomplete }
         return upload
     }
@@ -64,9 +64,9 @@ struct UploadStore: Sendable {
     ) async throws -> T {
         let caller = try context.requireCaller(scope)
         // A caller without access must not stop a request of another.
-        let upload = try admit(caller, try await table.find(try context.parameters.identifier("upload")))
+        let upload = try admit(caller, try await database.upload(try context.parameters.identifier("upload")))
         return try await active.take(upload.id, context.channel) { active in
-            try await body(try admit(caller, try await table.seize(upload.id)), active)
+            try await body(try admit(caller, try await database.seize(upload.id)), active)
         }
     }
 
@@ -79,14 +79,14 @@ struct UploadStore: Sendable {
 
     /// Deletes an upload.
     func delete(_ upload: Upload) async throws {
-        try await table.reap(upload.id)
+        try await database.reapUpload(upload.id)
         try await empty(upload.id, upload.segments.map(\.file))
     }
 
     /// Removes the files of an upload that is gone, and then their names. So a sweep repeats it after a crash.
     func empty(_ id: String, _ files: [String]) async throws {
         for file in files { try await storage.remove(file, from: .uploads) }
-        try await table.emptied(id)
+        try await database.emptied(id)
     }
 
     private func admit(_ caller: Caller, _ upload: Upload?) throws(Problem) -> Upload {
@@ -130,7 +130,7 @@ struct UploadStore: Sendable {
         let caller = try context.requireCaller(.operate)
         var parts: [Upload] = []
         for id in ids {
-            let part = try admit(caller, try await table.find(id))
+            let part = try admit(caller, try await database.upload(id))
             guard part.isPartial, part.isComplete else { throw Problem.partialUnfinished }
             parts.append(part)
         }
@@ -152,7 +152,9 @@ struct UploadStore: Sendable {
         }
         for index in sources.indices { upload.segments[index].size = sources[index].size }
         (upload.received, upload.isComplete) = (size, true)
-        guard let complete = try await table.commit(upload) else { throw Problem.uploadSuperseded }
+        guard let complete = try await database.commit(upload, lifetime: limits.lifetime) else {
+            throw Problem.uploadSuperseded
+        }
         return complete
     }
 }

@@ -20,12 +20,12 @@ struct UploadSweep: Service {
     }
 
     private func sweep() async throws {
-        for partition in 0..<store.table.partitions {
-            try await store.table.sweep(partition: partition)
+        for partition in 0..<store.database.partitions {
+            try await store.database.sweepUploads(of: partition, lifetime: store.limits.lifetime)
             var isEmptied = true
             // If a file can't be removed, the same page would come again. The next sweep retries.
             while isEmptied {
-                let buried = try await store.table.buried(in: partition)
+                let buried = try await store.database.buriedUploads(of: partition)
                 if buried.isEmpty { break }
                 for (id, files) in buried {
                     do { try await store.empty(id, files) } catch let error as StorageError {

@@ -29,7 +29,7 @@ final class TransferWorkers: Service {
 
     let id = UUID.random()
     private let parts: ServiceParts<TransferMachine>
-    private let table: WorkerTable
+    private let store: TransferStore
     private let storage: any Storage
     private let origins: AllowedOrigins
     private let credentials: any CredentialSource
@@ -44,7 +44,7 @@ final class TransferWorkers: Service {
 
     /// - Parameter scanInterval: the time between two regular scans for attempts without a worker.
     init(
-        parts: ServiceParts<TransferMachine>, storage: any Storage, origins: AllowedOrigins,
+        parts: ServiceParts<TransferMachine>, store: TransferStore, storage: any Storage, origins: AllowedOrigins,
         credentials: any CredentialSource, scanInterval: Duration
     ) {
         self.credentials = credentials
@@ -52,9 +52,9 @@ final class TransferWorkers: Service {
         self.parts = parts
         self.storage = storage
         self.origins = origins
-        table = WorkerTable(pool: parts.pool)
+        self.store = store
         logger = parts.logger
-        lease = WorkerLease(of: id, parts.options, logger: parts.logger)
+        lease = WorkerLease(of: id, parts.options, partitions: store.partitions, logger: parts.logger)
     }
 
     /// Runs until graceful shutdown or cancellation. Another worker then takes over the running attempts.
@@ -82,7 +82,7 @@ final class TransferWorkers: Service {
         var scanned = ContinuousClock.now
         for await _ in looks.stream {
             do {
-                let dead = try await table.dead()
+                let dead = try await store.deadWorkers()
                 let isWanted = wantsScan.exchange(false, ordering: .relaxed)
                 guard isWanted || !dead.isEmpty || .now - scanned >= scanInterval else { continue }
                 do { try await scan() } catch {
@@ -90,7 +90,7 @@ final class TransferWorkers: Service {
                     throw error
                 }
                 scanned = .now
-                for worker in dead { try await table.reap(worker) }
+                for worker in dead { try await store.reap(worker) }
             } catch {
                 logger.warning("failed to look for attempts, will retry", error: error)
             }
@@ -152,15 +152,15 @@ final class TransferWorkers: Service {
         for partition in 0..<parts.tail.partitions {
             var after = ""
             while true {
-                let rows = try await table.states(of: partition, after: after, limit: Self.page)
+                let rows = try await store.states(of: partition, after: after, limit: Self.page)
                 let found = rows.flatMap { row in
-                    attempts(of: AggregateKey(row.key), TransferMachine(binary: row.state))
+                    attempts(of: row.key, TransferMachine(binary: row.state))
                 }
                 // Reads the leases after the states, because a worker gets its lease before its first attempt.
-                let alive = found.isEmpty ? [] : try await table.alive()
+                let alive = found.isEmpty ? [] : try await store.livingWorkers()
                 for (offer, worker) in found { try await look(at: offer, worker, alive) }
                 guard rows.count == Self.page, let last = rows.last else { break }
-                after = last.key
+                after = last.key.description
             }
         }
     }

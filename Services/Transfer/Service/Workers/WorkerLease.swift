@@ -9,13 +9,13 @@ struct WorkerLease: Sendable {
     static let renewal = Duration.seconds(3)
 
     private let worker: UUID
-    private let table: WorkerTable
+    private let store: TransferStore
     private let logger: Logger
 
-    init(of worker: UUID, _ options: ConnectionOptions, logger: Logger) {
+    init(of worker: UUID, _ options: ConnectionOptions, partitions: Int, logger: Logger) {
         self.worker = worker
         self.logger = logger
-        table = WorkerTable(pool: ConnectionPool(options, size: 1, logger: logger))
+        store = TransferStore(pool: ConnectionPool(options, size: 1, logger: logger), partitions: partitions)
     }
 
     /// Runs until cancellation.
@@ -25,7 +25,7 @@ struct WorkerLease: Sendable {
         var isKnown = false
         while !Task.isCancelled {
             do {
-                try await table.enrol(worker)
+                try await store.enrol(worker)
                 if !isKnown { begun() }
                 isKnown = true
             } catch { logger.warning("failed to renew a worker lease, will retry", error: error) }
@@ -35,7 +35,7 @@ struct WorkerLease: Sendable {
 
     /// Ends the lease, so that others need not wait until it expires.
     func end() async {
-        try? await table.enrol(worker, for: -1)
-        await table.pool.close()
+        try? await store.enrol(worker, for: -1)
+        await store.pool.close()
     }
 }

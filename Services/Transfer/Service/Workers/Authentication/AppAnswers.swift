@@ -8,11 +8,11 @@ protocol CredentialSource: Sendable {
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential?
 }
 
-extension CredentialTable: CredentialSource {
+extension TransferStore: CredentialSource {
     /// Retries until the database answers.
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential? {
         while true {
-            do { return try await find(device, challenge).flatMap { Credential($0) } } catch {
+            do { return try await storedCredential(device, challenge).flatMap { Credential($0) } } catch {
                 try await Task.sleep(for: .seconds(1))
             }
         }

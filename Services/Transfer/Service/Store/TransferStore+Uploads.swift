@@ -1,15 +1,11 @@
 import Contracts
+import EventLog
 import Foundation
 import Postgres
 import Timeline
 
-/// The table `transfer.uploads`. Its times are real time by the database's clock.
-struct UploadTable: Sendable {
-    let pool: ConnectionPool
-    let partitions: Int
-    /// Seconds until an incomplete upload expires.
-    let lifetime: Int
-
+// The table `transfer.uploads`. Its times are real time by the database's clock.
+extension TransferStore {
     private static let columns = """
         id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type, files, sizes,
         expires_at, is_gone OR coalesce(expires_at <= now(), false)
@@ -67,95 +63,87 @@ struct UploadTable: Sendable {
         JOIN transfer.uploads AS upload ON upload.partition = asked.partition AND upload.id = asked.id
         """)
 
-    private func keyParameters(_ id: String) -> [Parameter] {
-        [.int4(Int32(partition(id))), .text(id)]
+    private func parameters(_ id: String) -> [Parameter] { [.partition(partition(ofUpload: id)), .text(id)] }
+
+    private func partition(ofUpload id: String) -> Int { AggregateKey("upload:" + id).partition(of: partitions) }
+
+    func upload(_ id: String) async throws(PostgresError) -> Upload? {
+        try await pool.execute(Self.find, parameters(id)).first.map(Upload.init)
     }
 
-    private func partition(_ id: String) -> Int { AggregateKey("upload:" + id).partition(of: partitions) }
-
-    /// Returns null for an upload that does not expire: in SQL, `now()` plus null is null.
-    private func lifetime(of upload: Upload) -> Parameter { .double(upload.mayExpire ? Double(lifetime) : nil) }
-
-    func find(_ id: String) async throws(PostgresError) -> Upload? {
-        try Self.upload(try await pool.execute(Query(Self.find, keyParameters(id))))
-    }
-
+    /// - Parameter lifetime: the seconds until an incomplete upload expires.
     /// - Returns: the stored upload.
-    func insert(_ upload: Upload) async throws(PostgresError) -> Upload {
-        let parameters: [Parameter] = [
+    func insert(_ upload: Upload, lifetime: Int) async throws(PostgresError) -> Upload {
+        let columns: [Parameter] = [
             .text(upload.owner), .int(upload.length), .bool(upload.isComplete), .text(upload.concatenation),
             .text(upload.metadata), .text(upload.contentType), .texts(upload.segments.map(\.file)),
-            .ints(upload.segments.map(\.size)), lifetime(of: upload),
+            .ints(upload.segments.map(\.size)), upload.expiry(after: lifetime),
         ]
-        let call = Query(Self.insert, keyParameters(upload.id) + parameters, rowsExpected: 1)
-        return try Self.upload(try await pool.execute(call)) ?? upload
+        return try Upload(await pool.execute(Self.insert, parameters(upload.id) + columns, rowsExpected: 1)[0])
     }
 
     /// Increments the epoch, which fences older requests.
     ///
     /// - Returns: the stored upload; nil if there is none.
     func seize(_ id: String) async throws(PostgresError) -> Upload? {
-        try Self.upload(try await pool.execute(Query(Self.seize, keyParameters(id))))
+        try await pool.execute(Self.seize, parameters(id)).first.map(Upload.init)
     }
 
     /// Stores the offset, the files and the length of an upload.
     ///
+    /// - Parameter lifetime: the seconds until an incomplete upload expires.
     /// - Returns: the stored upload; nil if another request has taken it, or it is gone.
-    func commit(_ upload: Upload) async throws(PostgresError) -> Upload? {
-        let parameters: [Parameter] = [
+    func commit(_ upload: Upload, lifetime: Int) async throws(PostgresError) -> Upload? {
+        let columns: [Parameter] = [
             .int(upload.epoch), .bool(upload.isHeld), .int(upload.received), .int(upload.length),
             .bool(upload.isComplete), .texts(upload.segments.map(\.file)), .ints(upload.segments.map(\.size)),
-            lifetime(of: upload),
+            upload.expiry(after: lifetime),
         ]
-        return try Self.upload(try await pool.execute(Query(Self.commit, keyParameters(upload.id) + parameters)))
+        return try await pool.execute(Self.commit, parameters(upload.id) + columns).first.map(Upload.init)
     }
 
     /// Marks an upload as gone. The sweep removes its files.
-    func reap(_ id: String) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.reap, keyParameters(id)))
+    func reapUpload(_ id: String) async throws(PostgresError) {
+        try await pool.execute(Self.reap, parameters(id))
     }
 
     /// Marks expired uploads as gone, and deletes the rows of uploads that have been gone for a lifetime.
-    func sweep(partition: Int) async throws(PostgresError) {
-        let partition = Parameter.int4(Int32(partition))
-        _ = try await pool.execute(Query(Self.buryExpired, [partition]))
-        _ = try await pool.execute(Query(Self.forget, [partition, .double(Double(lifetime))]))
+    func sweepUploads(of partition: Int, lifetime: Int) async throws(PostgresError) {
+        try await pool.execute(Self.buryExpired, .partition(partition))
+        try await pool.execute(Self.forget, .partition(partition), .double(Double(lifetime)))
     }
 
     /// Returns up to 100 uploads that are gone, with the files to remove.
-    func buried(in partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
-        try await pool.execute(Query(Self.buried, [.int4(Int32(partition))])).map { row throws(PostgresError) in
-            (try row.text(0), try row.texts(1))
-        }
+    func buriedUploads(of partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
+        try await pool.execute(Self.buried, .partition(partition)).decode((String, [String]).self).map { ($0, $1) }
     }
 
     /// Clears the file names of an upload that is gone.
     func emptied(_ id: String) async throws(PostgresError) {
-        _ = try await pool.execute(Query(Self.emptied, keyParameters(id)))
+        try await pool.execute(Self.emptied, parameters(id))
     }
 
     /// Returns the files that belong to uploads. The name of a file begins with the id of its upload.
-    func inUse(_ files: [String]) async throws(PostgresError) -> Set<String> {
+    func filesOfUploads(among files: [String]) async throws(PostgresError) -> Set<String> {
         let ids = Set(files.map { String($0.prefix { $0 != "." }) }).sorted()
-        let partitions = ids.map(partition)
-        let rows = try await pool.execute(Query(Self.inUse, [.ints(partitions), .texts(ids)]))
-        return Set(try rows.map { row throws(PostgresError) in try row.text(0) })
+        let partitions = ids.map(partition(ofUpload:))
+        return Set(try await pool.execute(Self.inUse, .ints(partitions), .texts(ids)).decode(String.self))
+    }
+}
+
+extension Upload {
+    fileprivate init(_ row: Row) throws(PostgresError) {
+        let (id, owner, epoch, isHeld, received, length, isComplete) = try row.decode(
+            (String, String, Int, Bool, Int, Int?, Bool).self, at: 0)
+        let (concatenation, metadata, contentType, files, sizes, expiresAt, isGone) = try row.decode(
+            (String?, String?, String?, [String], [Int], Instant?, Bool).self, at: 7)
+        self.init(id: id, owner: owner)
+        (self.epoch, self.isHeld, self.received, self.length) = (epoch, isHeld, received, length)
+        (self.isComplete, self.concatenation, self.metadata) = (isComplete, concatenation, metadata)
+        (self.contentType, self.expiresAt, self.isGone) = (contentType, expiresAt, isGone)
+        segments = zip(files, sizes).map { UploadSegment(file: $0, size: $1) }
     }
 
-    private static func upload(_ rows: Rows) throws(PostgresError) -> Upload? {
-        guard let row = rows.first else { return nil }
-        var upload = Upload(id: try row.text(0), owner: try row.text(1))
-        upload.epoch = try row.int(2)
-        upload.isHeld = try row.bool(3)
-        upload.received = try row.int(4)
-        upload.length = try row.optionalInt(5)
-        upload.isComplete = try row.bool(6)
-        upload.concatenation = try row.optionalText(7)
-        upload.metadata = try row.optionalText(8)
-        upload.contentType = try row.optionalText(9)
-        upload.segments = zip(try row.texts(10), try row.ints(11)).map { UploadSegment(file: $0, size: $1) }
-        upload.expiresAt = try row.optionalTimestampMilliseconds(12).map { Instant(milliseconds: $0) }
-        upload.isGone = try row.bool(13)
-        return upload
-    }
+    /// Returns null for an upload that does not expire: in SQL, `now()` plus null is null.
+    fileprivate func expiry(after lifetime: Int) -> Parameter { .double(mayExpire ? Double(lifetime) : nil) }
 }

@@ -1,0 +1,68 @@
+import Contracts
+import EventLog
+import Postgres
+import Timeline
+
+// The table `transfer.contents`.
+//
+// A change succeeds only if the row still has the file that the caller has read; otherwise the caller reads it again.
+// So preconditions hold at the time of the change, and exactly one caller removes a replaced file.
+extension TransferStore {
+    private static let find = Statement(
+        """
+        SELECT file, size, sha256, content_type, modified_at FROM transfer.contents
+        WHERE partition = $1 AND path = $2
+        """)
+    private static let add = Statement(
+        """
+        INSERT INTO transfer.contents (partition, path, file, size, sha256, content_type, modified_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT ON CONSTRAINT contents_pkey DO NOTHING RETURNING true
+        """)
+    private static let replace = Statement(
+        """
+        UPDATE transfer.contents
+        SET file = $3, size = $4, sha256 = $5, content_type = $6, modified_at = $7
+        WHERE partition = $1 AND path = $2 AND file = $8 RETURNING true
+        """)
+    private static let remove = Statement(
+        "DELETE FROM transfer.contents WHERE partition = $1 AND path = $2 AND file = $3 RETURNING true")
+
+    private static let inUse = Statement("SELECT file FROM transfer.contents WHERE file = ANY($1)")
+
+    private func parameters(_ path: String) -> [Parameter] {
+        [.partition(AggregateKey("content:" + path).partition(of: partitions)), .text(path)]
+    }
+
+    func content(_ path: String) async throws(PostgresError) -> StoredContent? {
+        try await pool.execute(Self.find, parameters(path)).decode((String, Int, String, String, Instant).self).first
+            .map {
+                StoredContent(path: path, file: $0, size: $1, sha256: $2, contentType: $3, modifiedAt: $4)
+            }
+    }
+
+    /// Creates or replaces the row of a path.
+    ///
+    /// - Parameter former: the row that the caller has read; nil if there was none.
+    /// - Returns: false if the row has changed meanwhile; then this changes nothing.
+    func put(_ content: StoredContent, inPlaceOf former: StoredContent?) async throws(PostgresError) -> Bool {
+        let columns: [Parameter] = [
+            .text(content.file), .int(content.size), .text(content.sha256), .text(content.contentType),
+            .instant(content.modifiedAt),
+        ]
+        let row = parameters(content.path) + columns
+        guard let former else { return try await !pool.execute(Self.add, row).isEmpty }
+        return try await !pool.execute(Self.replace, row + [.text(former.file)]).isEmpty
+    }
+
+    /// Removes the row of a path.
+    ///
+    /// - Returns: false if the row has changed meanwhile; then this changes nothing.
+    func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
+        try await !pool.execute(Self.remove, parameters(content.path) + [.text(content.file)]).isEmpty
+    }
+
+    /// Returns the files that paths refer to.
+    func filesOfContents(among files: [String]) async throws(PostgresError) -> Set<String> {
+        Set(try await pool.execute(Self.inUse, .texts(files)).decode(String.self))
+    }
+}
