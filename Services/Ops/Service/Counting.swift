@@ -10,25 +10,15 @@ import Telemetry
 /// Several processes may run it. Each event counts once: one transaction counts a batch and moves the read position.
 /// A process skips a partition that another process is counting.
 struct Counting: Service {
-    /// The maximum number of events in one transaction.
-    static let batch: Int32 = 2000
     /// Wake-ups within this time start one pass.
     private static let pause = Duration.milliseconds(200)
     /// The time between passes without a wake-up.
     private static let interval = Duration.seconds(5)
 
-    let pool: ConnectionPool
+    let store: OpsStore
     let updates: WakeUpReceiver
     let metrics: Metrics
     let logger: Logger
-
-    private static let behind = Statement(
-        """
-        SELECT r.partition::int8, p.head - r.log_offset FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
-        WHERE r.reader = 'ops' AND p.head > r.log_offset ORDER BY r.partition
-        """)
-    private static let takeInNext = Statement("SELECT ops.count_events($1, $2)")
-    private static let forget = Statement("SELECT ops.prune_counts()")
 
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
@@ -64,7 +54,7 @@ struct Counting: Service {
     func catchUp() async throws {
         try await countEvents()
         // In small steps: one day of a large log has millions of counts.
-        while try await pool.execute(Query(Self.forget, rowsExpected: 1))[0].int(0) > 0 {
+        while try await store.pruneCounts() > 0 {
             try Task.checkCancellation()
             try await countEvents()
         }
@@ -72,14 +62,12 @@ struct Counting: Service {
 
     private func countEvents() async throws {
         while true {
-            let rows = try await pool.execute(Query(Self.behind))
-            let behind = try rows.map { row in (partition: try row.int(0), events: try row.int(1)) }
+            let behind = try await store.uncounted()
             metrics.set(.eventsUncounted, to: Double(behind.reduce(0) { $0 + $1.events }))
             var taken = 0
             for (partition, _) in behind {
                 try Task.checkCancellation()
-                let call = Query(Self.takeInNext, [.int4(Int32(partition)), .int4(Self.batch)], rowsExpected: 1)
-                taken += try await pool.execute(call)[0].int(0)
+                taken += try await store.countEvents(of: partition)
             }
             // Zero: all events are counted, or other processes are counting the rest.
             guard taken > 0 else { return }

@@ -7,7 +7,7 @@ import Timeline
 
 /// The list of registered devices, as counted from the log.
 struct DeviceRoutes: Sendable {
-    let pool: ConnectionPool
+    let store: OpsStore
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -23,63 +23,13 @@ struct DeviceRoutes: Sendable {
             response: DeviceList.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
         ) { request, _ in
             let query = try DeviceQuery(request)
-            return Response(try await asking { try await list(query) })
+            return Response(try await asking { try await store.devices(query) })
         }
-    }
-
-    // One scan per partition, because the index begins with it. Names compare byte by byte, as in the index.
-    private static let devices = Statement(
-        """
-        SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at
-        FROM bus.partitions AS p CROSS JOIN LATERAL (
-            SELECT * FROM ops.known_devices AS d
-            WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
-                -- '~' sorts after every character of a name.
-                AND d.key < $2 || '~' AND ($3::text IS NULL OR d.fleet = $3)
-            ORDER BY d.key LIMIT $4) AS d
-        ORDER BY d.key LIMIT $4
-        """)
-    private static let apps = Statement(
-        """
-        SELECT a.key, a.app, a.state, a.since FROM bus.partitions AS p
-        JOIN ops.known_apps AS a ON a.partition = p.partition AND a.key = ANY($1)
-        ORDER BY a.key COLLATE "C", a.app COLLATE "C"
-        """)
-
-    private func list(_ query: DeviceQuery) async throws -> DeviceList {
-        let rows = try await pool.execute(
-            Query(
-                Self.devices,
-                [
-                    .text(query.after), .text("device:" + query.prefix), .text(query.fleet), .int(query.limit + 1),
-                ]))
-        var list = DeviceList()
-        list.items = try rows.prefix(query.limit).map { row throws(PostgresError) in
-            var device = KnownDevice()
-            device.device = String(try row.text(0).dropFirst("device:".count))
-            device.profile = try row.text(1)
-            device.fleet = try row.optionalText(2)
-            device.powered = try row.bool(3)
-            device.registeredAt = Instant(milliseconds: Int64(try row.int(4)))
-            return device
-        }
-        if rows.count > query.limit, let last = list.items.last { list.next = last.device }
-        // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.
-        let places = Dictionary(
-            list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
-        for row in try await pool.execute(Query(Self.apps, [.texts(places.keys.sorted())])) {
-            var app = KnownDevice.App()
-            app.app = try row.text(1)
-            app.state = try row.text(2)
-            app.since = Instant(milliseconds: Int64(try row.int(3)))
-            if let place = places[try row.text(0)] { list.items[place].apps.append(app) }
-        }
-        return list
     }
 }
 
 /// The query of `/v1/devices`.
-private struct DeviceQuery {
+struct DeviceQuery {
     /// The page begins after this key.
     private(set) var after = ""
     private(set) var prefix = ""

@@ -8,35 +8,23 @@ import Timeline
 
 /// A check that the stored states of a service equal the fold of their events.
 struct FoldAudit<M: Machine>: Sendable {
-    let pool: ConnectionPool
-
-    private let digests = Statement(
-        """
-        SELECT key, digest, machine_version::int8, version, event_count, next_deadline
-        FROM ops.state_digests($1, $2, $3)
-        """)
-
-    init(pool: ConnectionPool) { self.pool = pool }
+    let store: OpsStore
 
     /// Folds the events of up to `count` randomly chosen aggregates, and compares the results with the stored states.
     func check(partition: Int, count: Int) async throws -> FoldCheck {
         var check = FoldCheck()
         check.service = M.name
-        let travel = TimeTravel<M> { try await pool.execute($0) }
-        let rows = try await pool.execute(
-            Query(digests, [.text(M.name), .int4(Int32(partition)), .int4(Int32(count))]))
-        for row in rows {
+        let travel = store.travel(M.self)
+        for digest in try await store.digests(of: M.name, partition: partition, count: count) {
             // A state of another version has another digest. The service will upgrade it.
-            guard try row.int(2) == M.version else { continue }
-            let key = AggregateKey(try row.text(0))
+            guard digest.machineVersion == M.version else { continue }
             do {
-                let past = try await travel.aggregate(key, partition: partition, at: .offset(try row.int(3)))
-                let (events, deadline) = (try row.int(4), try row.optionalInt(5))
+                let past = try await travel.aggregate(digest.key, partition: partition, at: .offset(digest.offset))
                 let isSame =
-                    try past.map { Array(SHA256.hash(data: $0.aggregate.state.binary)) } == row.bytes(1)
-                    && past?.aggregate.eventCount == events
-                    && past?.aggregate.nextDeadline?.milliseconds == deadline.map(Int64.init)
-                if !isSame { check.differing.append(key.description) }
+                    past.map { Array(SHA256.hash(data: $0.aggregate.state.binary)) } == digest.digest
+                    && past?.aggregate.eventCount == digest.eventCount
+                    && past?.aggregate.nextDeadline == digest.nextDeadline
+                if !isSame { check.differing.append(digest.key.description) }
                 check.checked += 1
             } catch is BeyondRetention {}
         }

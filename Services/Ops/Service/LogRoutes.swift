@@ -12,7 +12,7 @@ import Timeline
 /// The consumers, the dead letters and the audit of the log over HTTP.
 struct LogRoutes: Sendable {
     let queries: LogQueries
-    let pool: ConnectionPool
+    let store: OpsStore
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -75,7 +75,7 @@ struct LogRoutes: Sendable {
         for partition in only.map({ [$0] }) ?? Array(0..<queries.partitions) {
             check.add(try await queries.checkDensity(of: partition))
             for machine in KnownMachine.all where folds > 0 {
-                check.add(try await machine.audit(partition, folds, pool))
+                check.add(try await machine.audit(partition, folds, store))
             }
         }
         return check

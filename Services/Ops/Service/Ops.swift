@@ -57,7 +57,9 @@ public enum Ops {
                 addRoutes(to: &table, pool: parts.pool, tail: parts.tail, metrics: parts.metrics, parked: parked)
                 return [
                     try upkeep(parts),
-                    Counting(pool: parts.pool, updates: parts.updates, metrics: parts.metrics, logger: parts.logger),
+                    Counting(
+                        store: OpsStore(pool: parts.pool), updates: parts.updates, metrics: parts.metrics,
+                        logger: parts.logger),
                     LagGauge(
                         queries: LogQueries(pool: parts.pool, partitions: parts.tail.partitions),
                         metrics: parts.metrics),
@@ -74,13 +76,13 @@ public enum Ops {
     static func addRoutes(
         to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes
     ) {
-        let queries = LogQueries(
-            pool: pool, partitions: tail.partitions, skipIndex: BlockSkipIndex(pool: pool))
+        let store = OpsStore(pool: pool)
+        let queries = LogQueries(pool: pool, partitions: tail.partitions, skipIndex: store)
         EventRoutes(queries: queries, tail: tail, metrics: metrics).add(to: &table)
-        StateRoutes(queries: queries, pool: pool).add(to: &table)
-        LogRoutes(queries: queries, pool: pool).add(to: &table)
-        StatsRoutes(pool: pool).add(to: &table)
-        DeviceRoutes(pool: pool).add(to: &table)
+        StateRoutes(queries: queries, store: store).add(to: &table)
+        LogRoutes(queries: queries, store: store).add(to: &table)
+        StatsRoutes(store: store).add(to: &table)
+        DeviceRoutes(store: store).add(to: &table)
         parked.add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
         DashboardRoutes().add(to: &table)

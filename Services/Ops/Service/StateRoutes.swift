@@ -12,7 +12,7 @@ import Timeline
 /// The state of a device in a service, now or at a time or position in the log.
 struct StateRoutes: Sendable {
     let queries: LogQueries
-    let pool: ConnectionPool
+    let store: OpsStore
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -30,7 +30,7 @@ struct StateRoutes: Sendable {
             let key = AggregateKey.device(try context.parameters.identifier("device"))
             let partition = key.partition(of: queries.partitions)
             let query = try StateQuery(request, partition)
-            let found = try await asking { try await query.machine.past(key, partition, query.moment, pool) }
+            let found = try await asking { try await query.machine.past(key, partition, query.moment, store) }
             guard let found else {
                 throw Problem.notFound.with(detail: "\(query.machine.name) did not know this device then")
             }

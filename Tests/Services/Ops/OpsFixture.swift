@@ -198,7 +198,7 @@ struct OpsFixture: Sendable {
 
     /// Counts all events of the log.
     func count() async throws {
-        try await Counting(pool: pool, updates: updates, metrics: Metrics(), logger: logger).catchUp()
+        try await Counting(store: OpsStore(pool: pool), updates: updates, metrics: Metrics(), logger: logger).catchUp()
     }
 
     func sql(_ text: String) async throws { _ = try await owner.execute(Query(Statement(text))) }

@@ -24,7 +24,7 @@ import Timeline
             try await fixture.fill(1200)
             try await fixture.sql("SELECT ops.count_events(0, 700), ops.count_events(1, 1)")
             let queries = LogQueries(
-                pool: fixture.pool, partitions: OpsFixture.partitions, skipIndex: BlockSkipIndex(pool: fixture.pool))
+                pool: fixture.pool, partitions: OpsFixture.partitions, skipIndex: OpsStore(pool: fixture.pool))
             let all = try await fixture.all()
             var random = SplitMix64(seed: order == .oldest ? 1 : 2)
             for number in 0..<40 {
@@ -48,7 +48,7 @@ import Timeline
         try await OpsFixture.run { fixture in
             try await fixture.fill(4000)
             try await fixture.count()
-            let skipIndex = BlockSkipIndex(pool: fixture.pool)
+            let skipIndex = OpsStore(pool: fixture.pool)
             let spans = (0..<OpsFixture.partitions).map { LogSpan(partition: $0, low: 0, high: 4000) }
             var filter = EventFilter()
             filter.types = ["never.was.there"]

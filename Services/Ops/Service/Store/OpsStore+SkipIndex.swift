@@ -2,11 +2,9 @@ import EventLog
 import Postgres
 import Timeline
 
-/// The skip index, which counting updates: the types, services and times in each block of 512 offsets. It does not
-/// cover events that are not counted yet, so every filter reads those.
-struct BlockSkipIndex: SkipIndex {
-    let pool: ConnectionPool
-
+// The skip index, which counting updates: the types, services and times in each block of 512 offsets. It does not
+// cover events that are not counted yet, so every filter reads those.
+extension OpsStore: SkipIndex {
     /// The condition that a block may contain events of the services and times.
     private static let holds =
         " AND ($6::text[] = '{}' OR o.sources && $6) AND ($7::int8 IS NULL OR o.latest >= $7)"
@@ -56,17 +54,10 @@ struct BlockSkipIndex: SkipIndex {
             WHERE w.low < w.high
             ORDER BY s.partition, w.low \(direction)
             """)
-        let rows = try await pool.execute(
-            Query(
-                statement,
-                [
-                    .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)),
-                    .int(atMost), .texts(filter.types), .texts(filter.services),
-                    .int(filter.since.map { Int($0.milliseconds) }), .int(filter.until.map { Int($0.milliseconds) }),
-                    .bool(filter.services.isEmpty && filter.since == nil && filter.until == nil),
-                ]))
-        return try rows.map { row throws(PostgresError) in
-            LogSpan(partition: try row.int(0), low: try row.int(1), high: try row.int(2))
-        }
+        return try await pool.execute(
+            statement, .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)),
+            .int(atMost), .texts(filter.types), .texts(filter.services), .instant(filter.since), .instant(filter.until),
+            .bool(filter.services.isEmpty && filter.since == nil && filter.until == nil)
+        ).decode((Int, Int, Int).self).map { LogSpan(partition: $0, low: $1, high: $2) }
     }
 }

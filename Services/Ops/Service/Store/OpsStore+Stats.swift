@@ -1,0 +1,62 @@
+import EventLog
+import Postgres
+import Timeline
+
+// Statistics from stored counts.
+extension OpsStore {
+    private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
+    // One scan per partition, because the index begins with it; OFFSET stops the planner from choosing another way.
+    // The inner query adds up the partitions before the series are computed.
+    private static let counts = Statement(
+        """
+        SELECT GROUPING(c.type) = 0, c.type, c.label, c.point, c.series, sum(c.events)::int8, sum(c.amount)::int8
+        FROM (
+            SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
+                WHEN 'lifecycle.app.terminated' THEN 'killed'
+                ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Discarded')
+                    THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
+            FROM (
+                SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
+                FROM bus.partitions AS p CROSS JOIN LATERAL (
+                    SELECT * FROM ops.counts AS c
+                    WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
+                    OFFSET 0) AS c
+                GROUP BY 1, 2, 3) AS c) AS c
+        GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
+        """)
+    private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
+    private static let devicesOff = Statement("SELECT count(*) FROM ops.known_devices WHERE NOT powered")
+    private static let lag = Statement(
+        """
+        SELECT coalesce(sum(p.head - r.log_offset), 0)::int8
+        FROM bus.readers AS r JOIN bus.partitions AS p USING (partition) WHERE r.reader = 'ops'
+        """)
+
+    /// Returns the suite time.
+    func now() async throws(PostgresError) -> Instant {
+        try await pool.execute(Self.now, rowsExpected: 1)[0].decode(Instant.self)
+    }
+
+    func stats(_ window: StatsWindow) async throws(PostgresError) -> Stats {
+        let answers = try await pool.execute([
+            Query(
+                Self.counts,
+                [.int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval)]),
+            Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.lag, rowsExpected: 1),
+        ])
+        var stats = Stats(window)
+        let counts = try answers[0].decode((Bool, String?, String?, Int?, String?, Int, Int).self)
+        for (isOfType, type, label, point, series, events, amount) in counts {
+            if isOfType, let type, let label {
+                stats.count(type, label, events, amount)
+            } else if let point, let series {
+                stats.count(point: point, series: series, events, amount)
+            }
+        }
+        stats.sort()
+        stats.now = StatsNow(
+            try answers[1].decode((String, Int).self).map { ($0, $1) }, devicesOff: try answers[2][0].decode(Int.self))
+        stats.lag = try answers[3][0].decode(Int.self)
+        return stats
+    }
+}
