@@ -64,7 +64,7 @@ struct LogScan: Sendable {
     /// Returns the head of each partition.
     func heads() async throws -> [Int: Int] {
         let rows = try await pool.execute(Postgres.Query(LogReader.heads))
-        return Dictionary(try rows.map { (try $0.int(0), try $0.int(1)) }) { $1 }
+        return try LogReader.heads(rows)
     }
 
     /// Reads all events up to the heads, partition by partition, in order.
@@ -74,42 +74,42 @@ struct LogScan: Sendable {
             while last < head {
                 let rows = try await pool.execute(
                     Postgres.Query(Self.events, [.int4(Int32(partition)), .int(last), .int(head)]))
-                guard let end = rows.last else { break }
-                for row in rows {
+                let events = try rows.decode((Int, String, String, String, Bool, String, String?).self)
+                guard let end = events.last else { break }
+                for (offset, source, type, key, isDirect, correlation, traceparent) in events {
                     body(
                         LoggedEvent(
-                            partition: partition, offset: try row.int(0), source: try row.text(1),
-                            type: try row.text(2), key: try row.text(3), isDirect: try row.bool(4),
-                            correlation: try row.text(5), traceparent: try row.optionalText(6)))
+                            partition: partition, offset: offset, source: source, type: type, key: key,
+                            isDirect: isDirect, correlation: correlation, traceparent: traceparent))
                 }
-                last = try end.int(0)
+                last = end.0
             }
         }
     }
 
     /// Returns decisions about an input that was decided twice.
     func doubledDecisions() async throws -> [String] {
-        try await pool.execute(Postgres.Query(Self.doubled)).map { "\(try $0.text(0)): \(try $0.int(1)) times" }
+        try await pool.execute(Postgres.Query(Self.doubled)).decode((String, Int).self).map { "\($0): \($1) times" }
     }
 
     /// Returns requested wakes without exactly one answer.
     func unansweredWakes() async throws -> [String] {
-        try await pool.execute(Postgres.Query(Self.wakes)).map {
-            "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers"
+        try await pool.execute(Postgres.Query(Self.wakes)).decode((String, String, Int).self).map {
+            "\($0) of \($1): \($2) answers"
         }
     }
 
     /// Returns the dead letters of all consumers.
     func deadLetters() async throws -> [(key: String, text: String)] {
-        try await pool.execute(Postgres.Query(Self.letters)).map {
-            (try $0.text(1), "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.text(2))")
+        try await pool.execute(Postgres.Query(Self.letters)).decode((String, String, String).self).map {
+            ($1, "\($0) of \($1): \($2)")
         }
     }
 
     /// Returns the consumers that have not read the whole log.
     func laggards() async throws -> [String] {
-        try await pool.execute(Postgres.Query(Self.lag)).map {
-            "\(try $0.text(0)) lags \(try $0.int(2)) behind \(try $0.int(3)) in partition \(try $0.int(1))"
+        try await pool.execute(Postgres.Query(Self.lag)).decode((String, Int, Int, Int).self).map {
+            "\($0) lags \($2) behind \($3) in partition \($1)"
         }
     }
 
@@ -129,7 +129,9 @@ struct LogScan: Sendable {
                                 WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key)
                         ORDER BY s.next_deadline LIMIT 20
                         """), [.int(seconds)]))
-            overdue += try rows.map { "\(service) of \(try $0.text(0)): a deadline is overdue by \(try $0.int(1)) ms" }
+            overdue += try rows.decode((String, Int).self).map {
+                "\(service) of \($0): a deadline is overdue by \($1) ms"
+            }
         }
         return overdue
     }

@@ -39,16 +39,16 @@ struct AppendToHandled {
             let sent = seconds * 100 * batch
             while try await handled(fixture) < sent { try await Task.sleep(for: .milliseconds(50)) }
             await connection.close()
-            let row = try await fixture.pool.execute(Query(Self.percentiles))[0]
+            let (half, most) = try await fixture.pool.execute(Query(Self.percentiles))[0].decode((Double, Double).self)
             Report.figure("events appended", Double(sent) / took, "per second")
-            Report.bound("append to handled, p50", try row.double(0), "ms", limit: 5)
-            Report.bound("append to handled, p99", try row.double(1), "ms", limit: 25)
+            Report.bound("append to handled, p50", half, "ms", limit: 5)
+            Report.bound("append to handled, p99", most, "ms", limit: 25)
         }
     }
 
     private func handled(_ fixture: CounterBench) async throws -> Int {
         try await fixture.pool.execute(
-            Query(Statement("SELECT count(*) FROM bus.events WHERE type = 'counter.ping.counted'")))[0].int(0)
+            Query(Statement("SELECT count(*) FROM bus.events WHERE type = 'counter.ping.counted'")))[0].decode(Int.self)
     }
 
     private static let append = Statement(

@@ -78,7 +78,8 @@ struct ConnectedDevices {
                     SELECT data ->> 'notification', 1000 * extract(epoch FROM appended_at)::float8 FROM bus.events
                     WHERE type = 'push.notification.received'
                     """)))
-        let delays = try rows.compactMap { row in try arrivals[row.text(0)].map { $0 - (try row.double(1)) } }.sorted()
+        let delays = try rows.decode((String, Double).self).compactMap { id, sent in arrivals[id].map { $0 - sent } }
+            .sorted()
         await pool.close()
         func percentile(_ share: Double) -> Double {
             delays.isEmpty ? .nan : delays[min(delays.count - 1, Int(Double(delays.count) * share))]

@@ -147,6 +147,6 @@ final class FilledLog: Sendable {
                     """
                     SELECT sum(p.head - r.log_offset)::int8 FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
                     WHERE r.reader = 'ops'
-                    """), rowsExpected: 1))[0].int(0)
+                    """), rowsExpected: 1))[0].decode(Int.self, at: 0)
     }
 }

@@ -114,7 +114,7 @@ struct FleetStreams {
     ) async throws {
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 1, logger: Logger(label: "benchmarks"))
         let stored = try await pool.execute(
-            Query(Statement("SELECT avg(octet_length(state))::float8 FROM lifecycle.states")))[0].double(0)
+            Query(Statement("SELECT avg(octet_length(state))::float8 FROM lifecycle.states")))[0].decode(Double.self)
         let appended = try await pool.execute(
             Query(
                 Statement(
@@ -124,13 +124,13 @@ struct FleetStreams {
                     """)))
         var delays: [Double] = []
         var missing = 0
-        for row in appended {
-            let order = "\(try row.int(0)):\(try row.int(1))"
+        for (partition, offset, time) in try appended.decode((Int, Int, Double).self) {
+            let order = "\(partition):\(offset)"
             guard let arrived = arrivals.moments[order] else {
                 missing += 1
                 continue
             }
-            delays.append(arrived - (try row.double(2)))
+            delays.append(arrived - time)
         }
         await pool.close()
         delays.sort()

@@ -69,7 +69,7 @@ struct MachineFixture<M: Machine> {
 
     /// The number of events in the log.
     func events() async throws -> Int {
-        try await pool.execute(Query(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].int(0)
+        try await pool.execute(Query(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].decode(Int.self)
     }
 }
 

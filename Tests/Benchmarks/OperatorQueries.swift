@@ -114,7 +114,7 @@ struct OperatorQueries {
                         SELECT type, sum(events) AS n FROM ops.counts WHERE width = 3600 GROUP BY type) AS c
                     FULL JOIN (SELECT type, count(*) AS n FROM bus.events GROUP BY type) AS e USING (type)
                     WHERE c.n IS DISTINCT FROM e.n
-                    """), rowsExpected: 1))[0].int(0)
+                    """), rowsExpected: 1))[0].decode(Int.self, at: 0)
         guard wrong == 0 else { throw ToolFailed(description: "the counts of \(wrong) types are wrong") }
         Report.progress("the counts equal a full count")
     }
@@ -165,7 +165,7 @@ struct OperatorQueries {
                 Query(
                     Statement(
                         "SELECT count(*)::int8 FROM ops.counts WHERE day < (SELECT min(day) FROM bus.days() WHERE is_attached)"
-                    ), rowsExpected: 1))[0].int(0) == 0
+                    ), rowsExpected: 1))[0].decode(Int.self, at: 0) == 0
         }
     }
 

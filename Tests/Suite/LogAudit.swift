@@ -23,7 +23,7 @@ struct LogAudit {
         logger.logLevel = .critical
         let pool = ConnectionPool(
             try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
-        let heads = try await pool.execute(Query(LogReader.heads)).map { (try $0.int(0), try $0.int(1)) }
+        let heads = try await pool.execute(Query(LogReader.heads)).decode((Int, Int).self)
         var events: [Event] = []
         for (partition, head) in heads {
             let rows = try await pool.execute(
@@ -46,7 +46,7 @@ struct LogAudit {
         try await checkStates(of: TransferMachine.self)
         try await checkWakes()
         let letters = try await pool.execute(Query(Statement("SELECT consumer, key, reason FROM bus.dead_letters")))
-        #expect(try letters.map { try $0.optionalText(2) } == [], "there are no dead letters")
+        #expect(try letters.map { try $0.decode(String?.self, at: 2) } == [], "there are no dead letters")
     }
 
     /// Every state is the fold of its events, and every aggregate with events has a state.
@@ -55,15 +55,14 @@ struct LogAudit {
         let rows = try await pool.execute(
             Query(Statement("SELECT key, state, version, event_count, decided_at FROM \"\(M.name)\".states")))
         var keys: Set<AggregateKey> = []
-        for row in rows {
-            let key = AggregateKey(try row.text(0))
+        for (key, state, version, count, time) in try rows.decode((AggregateKey, [UInt8], Int, Int, Int).self) {
             keys.insert(key)
             let history = histories[key] ?? []
             let fold = try Aggregate<M>(key: key, folding: history)
-            #expect(fold.state.binary == (try row.bytes(1)), "the \(M.name) state of \(key) is its fold")
-            #expect(history.last?.offset == (try row.int(2)), "the \(M.name) version of \(key) is its last event's")
-            #expect(fold.eventCount == (try row.int(3)))
-            #expect(Int(fold.now.milliseconds) == (try row.int(4)))
+            #expect(fold.state.binary == state, "the \(M.name) state of \(key) is its fold")
+            #expect(history.last?.offset == version, "the \(M.name) version of \(key) is its last event's")
+            #expect(fold.eventCount == count)
+            #expect(Int(fold.now.milliseconds) == time)
         }
         #expect(keys == Set(histories.keys), "each history of \(M.name) has a state")
         #expect(!keys.isEmpty)
@@ -86,7 +85,7 @@ struct LogAudit {
                     GROUP BY request.type, request.key, request.id
                     HAVING count(answer.id) <> 1
                     """)))
-        let wrong = try answers.map { "\(try $0.text(0)) of \(try $0.text(1)): \(try $0.int(2)) answers" }
+        let wrong = try answers.decode((String, String, Int).self).map { "\($0) of \($1): \($2) answers" }
         #expect(wrong == [])
     }
 }

@@ -35,7 +35,9 @@ public enum Backends {
                 """), rowsExpected: 1)
         for look in 1...times {
             if look > 1 { try await Task.sleep(for: .milliseconds(100)) }
-            try await eventually(describe: what) { try await connection.execute(others)[0].int(0) == 0 }
+            try await eventually(describe: what) {
+                try await connection.execute(others)[0].decode(Int.self, at: 0) == 0
+            }
         }
         await connection.close()
     }

@@ -95,7 +95,7 @@ struct FetchFixture: Sendable {
         let rows = try await pool.execute(Query(insert, parameters, rowsExpected: 1))
         _ = try await pool.execute(
             Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("lifecycle:\(partition)")]))
-        return "\(partition):\(try rows[0].int(0))"
+        return "\(partition):\(try rows[0].decode(Int.self, at: 0))"
     }
 
     /// Registers a device with an app and returns the position.

@@ -187,7 +187,7 @@ private final class RestartFixture: Sendable {
 
     func heads() async throws -> [Int: Int] {
         let rows = try await pool.execute(Query(LogReader.heads))
-        return Dictionary(uniqueKeysWithValues: try rows.map { (try $0.int(0), try $0.int(1)) })
+        return try LogReader.heads(rows)
     }
 
     /// Returns the positions of the orders of some devices in the log, by partition.

@@ -131,7 +131,7 @@ private struct OutageFixture: Sendable {
     func waitUntilLeasesExpire() async throws {
         let living = Statement("SELECT count(*) FROM bus.cursors WHERE lease_expires > clock_timestamp()")
         try await eventually(within: 60, describe: "the leases expire") {
-            try await pool.execute(Query(living))[0].int(0) == 0
+            try await pool.execute(Query(living))[0].decode(Int.self, at: 0) == 0
         }
     }
 }

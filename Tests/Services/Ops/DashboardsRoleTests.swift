@@ -33,7 +33,7 @@ import Testing
                         JOIN pg_namespace AS n ON n.oid = c.relnamespace
                         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'S') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
                         """)))
-            let relations = try rows.map { try $0.text(0) }
+            let relations = try rows.map { try $0.decode(String.self, at: 0) }
             let views = OpsSchema.views.map { "ops.\($0)" }
             #expect(Set(views).isSubset(of: relations) && relations.count > 20)
             for relation in relations where !views.contains(relation) {
@@ -65,7 +65,7 @@ import Testing
                 data: #"{"session":"s","task":1,"bytesReceived":5,"error":{"code":-1001}}"#)
             try await fixture.count()
             func one(_ query: String) async throws -> String {
-                try await pool.execute(Query(Statement(query), rowsExpected: 1))[0].text(0)
+                try await pool.execute(Query(Statement(query), rowsExpected: 1))[0].decode(String.self, at: 0)
             }
             #expect(try await one("SELECT device || profile || fleet || powered FROM ops.devices") == "d1ios18ftrue")
             #expect(try await one("SELECT device || app || state FROM ops.app_states") == "d1mailbackground")

@@ -105,9 +105,8 @@ import Testing
             let rows = try await fixture.owner.execute(
                 Query(Statement("SELECT partition::int8, head FROM bus.partitions")))
             var heads: [Int: Int64] = [:]
-            for row in rows {
-                let head = try row.int(1)
-                if query.hasPrefix("type") || head > 0 { heads[try row.int(0)] = Int64(head) }
+            for (partition, head) in try rows.decode((Int, Int).self) where query.hasPrefix("type") || head > 0 {
+                heads[partition] = Int64(head)
             }
             let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
             // The stream reports its start, then its progress.

@@ -58,7 +58,7 @@ import Testing
             try await fixture.count()
             let rows = try await fixture.pool.execute(
                 Query(Statement("SELECT ops.device(key), app, state FROM ops.known_apps ORDER BY 1, 2")))
-            let found = try rows.map { row in try (0..<3).map { try row.text($0) }.joined(separator: " ") }
+            let found = try rows.decode((String, String, String).self).map { "\($0) \($1) \($2)" }
             let expected = known.flatMap { device, apps in apps.map { "\(device) \($0.key) \($0.value)" } }.sorted()
             #expect(found == expected, "seed \(seed)")
             let now = try await fixture.get("/v1/stats").json["now"]
@@ -73,7 +73,7 @@ import Testing
             try await fixture.sql("UPDATE bus.readers SET log_offset = 0 WHERE reader = 'ops'")
             for partition in 0..<Int32(OpsFixture.partitions) {
                 let one = Query(Self.countEvents, [.int4(partition), .int4(1)], rowsExpected: 1)
-                while try await fixture.pool.execute(one)[0].int(0) > 0 {}
+                while try await fixture.pool.execute(one)[0].decode(Int.self, at: 0) > 0 {}
             }
             #expect(try await fixture.known() == inBatches, "seed \(seed)")
         }
@@ -84,14 +84,15 @@ import Testing
             try await fixture.append(to: "d1")
             try await fixture.sql("UPDATE bus.cursors SET log_offset = 1000")
             let readers = Statement("SELECT r FROM bus.day_readers(current_date) AS r")
-            #expect(try await fixture.owner.execute(Query(readers)).map { try $0.text(0) } == ["ops"])
+            #expect(
+                try await fixture.owner.execute(Query(readers)).map { try $0.decode(String.self, at: 0) } == ["ops"])
             try await fixture.count()
             #expect(try await fixture.owner.execute(Query(readers)).isEmpty)
             // Dropping a day deletes its counts.
             try await fixture.sql("UPDATE ops.counts SET day = current_date - 900 WHERE width = 60")
             try await fixture.count()
             let left = Statement("SELECT string_agg(DISTINCT width::text, ' ') FROM ops.counts")
-            #expect(try await fixture.owner.execute(Query(left))[0].text(0) == "3600 86400")
+            #expect(try await fixture.owner.execute(Query(left))[0].decode(String.self, at: 0) == "3600 86400")
             // More counts than one call deletes.
             try await fixture.sql("UPDATE ops.counts SET day = current_date - 900")
             try await fixture.sql(
@@ -101,7 +102,7 @@ import Testing
                 """)
             try await fixture.count()
             let all = Statement("SELECT count(*)::int8 FROM ops.counts")
-            #expect(try await fixture.owner.execute(Query(all))[0].int(0) == 0)
+            #expect(try await fixture.owner.execute(Query(all))[0].decode(Int.self, at: 0) == 0)
         }
     }
 }
@@ -114,6 +115,6 @@ extension OpsFixture {
             SELECT d::text FROM ops.known_devices AS d UNION ALL SELECT a::text FROM ops.known_apps AS a
             UNION ALL SELECT t::text FROM ops.totals AS t WHERE total <> 0 ORDER BY 1
             """)
-        return try await owner.execute(Query(all)).map { try $0.text(0) }
+        return try await owner.execute(Query(all)).map { try $0.decode(String.self, at: 0) }
     }
 }

@@ -20,11 +20,11 @@ import Testing
                         FROM generate_series(0, 2) AS p, (VALUES (60), (3600), (86400)) AS w (w), generate_series(1, 5) AS s
                         """)))
             let rates = Statement("SELECT count(*)::int8 FROM ops.rates")
-            #expect(try await connection.execute(Query(rates))[0].int(0) == 15)
+            #expect(try await connection.execute(Query(rates))[0].decode(Int.self, at: 0) == 15)
             let tables = Statement(
                 "SELECT DISTINCT tableoid::regclass::text || ' ' || width FROM ops.counts ORDER BY 1")
             #expect(
-                try await connection.execute(Query(tables)).map { try $0.text(0) } == [
+                try await connection.execute(Query(tables)).map { try $0.decode(String.self, at: 0) } == [
                     "ops.counts_days 86400", "ops.counts_hours 3600", "ops.counts_minutes 60",
                 ])
         }

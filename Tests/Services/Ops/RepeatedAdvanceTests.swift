@@ -97,6 +97,6 @@ extension OpsFixture {
     /// Returns the target times of unfinished advances.
     fileprivate func advancesUnderWay() async throws -> [Int] {
         let statement = Statement("SELECT progress FROM bus.idempotency WHERE service = 'ops' AND progress IS NOT NULL")
-        return try await owner.execute(Query(statement)).map { try $0.int(0) }
+        return try await owner.execute(Query(statement)).map { try $0.decode(Int.self, at: 0) }
     }
 }

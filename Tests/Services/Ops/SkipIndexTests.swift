@@ -77,17 +77,17 @@ import Timeline
             try await fixture.count()
             let left = try await fixture.owner.execute(
                 Query(Statement("SELECT block FROM ops.blocks WHERE partition = 0 ORDER BY block")))
-            #expect(try left.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
+            #expect(try left.decode(Int.self) == [2, 3])
             let types = try await fixture.owner.execute(
                 Query(
                     Statement(
                         "SELECT DISTINCT block FROM ops.block_types WHERE partition = 0 ORDER BY block")))
-            #expect(try types.map { row throws(PostgresError) in try row.int(0) } == [2, 3])
+            #expect(try types.decode(Int.self) == [2, 3])
             let blocks = Statement("SELECT count(*)::int8 FROM ops.block_groups WHERE partition = 0")
-            #expect(try await fixture.owner.execute(Query(blocks))[0].int(0) == 1)
+            #expect(try await fixture.owner.execute(Query(blocks))[0].decode(Int.self, at: 0) == 1)
             try await fixture.sql("UPDATE bus.retention SET dropped_to = 40000")
             try await fixture.count()
-            #expect(try await fixture.owner.execute(Query(blocks))[0].int(0) == 0)
+            #expect(try await fixture.owner.execute(Query(blocks))[0].decode(Int.self, at: 0) == 0)
         }
     }
 

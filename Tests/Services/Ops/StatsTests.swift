@@ -113,7 +113,7 @@ import Timeline
                             FULL JOIN (SELECT * FROM ops.counts WHERE width = $1::bigint) AS c
                                 USING (partition, start, type, label, day)
                             WHERE (e.events = c.events AND e.amount = c.amount) IS NOT TRUE
-                            """), [.int(width)]))[0].int(0)
+                            """), [.int(width)]))[0].decode(Int.self, at: 0)
                 #expect(faults == 0, "\(width) s")
             }
             let totals = try await fixture.get("/v1/stats" + Self.window.replacing("2120", with: "2023")).json

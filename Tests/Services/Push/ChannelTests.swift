@@ -148,7 +148,7 @@ import Testing
             let texts = ["one", "two", "three"]
             try await suite.withDatabase { pool in
                 let sick = Statement("SELECT state FROM push.states WHERE key = 'device:sick'")
-                let state = try await pool.execute(Query(sick))[0].bytes(0)
+                let state = try await pool.execute(Query(sick))[0].decode([UInt8].self, at: 0)
                 let write = Statement("UPDATE push.states SET state = $1 WHERE key = 'device:sick'")
                 _ = try await pool.execute([Query(write, [.bytes([0])]), forgetsCache])
                 for text in texts { #expect(try await suite.broadcast(channel, text).status == 200) }

@@ -235,7 +235,7 @@ struct Database: Sendable {
     }
 
     func texts(_ sql: String) async throws -> [String] {
-        try await pool.execute(Query(Statement(sql))).map { try $0.text(0) }
+        try await pool.execute(Query(Statement(sql))).map { try $0.decode(String.self, at: 0) }
     }
 }
 

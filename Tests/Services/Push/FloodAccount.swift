@@ -133,8 +133,8 @@ struct FloodAccount {
             """)
         return try await suite.withDatabase { pool in
             var lines: [String: Line] = [:]
-            for row in try await pool.execute(Query(events)) {
-                let event = try PushEvent(type: try row.text(0), version: try row.int(1), data: try row.bytes(2))
+            for (type, version, data) in try await pool.execute(Query(events)).decode((String, Int, [UInt8]).self) {
+                let event = try PushEvent(type: type, version: version, data: data)
                 guard let status = event.status else { continue }
                 var line = lines[status.notification] ?? Line(id: status.notification)
                 if case .notificationReceived(let received) = event {

@@ -69,7 +69,7 @@ extension PushSuite {
                         ORDER BY partition, log_offset
                         """)))
             var texts: [String: [String]] = [:]
-            for row in rows { texts[try row.text(0), default: []].append(try row.text(1)) }
+            for (key, text) in try rows.decode((String, String).self) { texts[key, default: []].append(text) }
             return texts
         }
     }

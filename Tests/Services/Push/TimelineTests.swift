@@ -95,7 +95,7 @@ import Testing
             let explain = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE asked (\(parameters))"
             let rows = try await connection.execute(Query(Statement(explain)))
             _ = try await connection.execute(Query(Statement("DEALLOCATE asked")))
-            return try rows.map { try $0.text(0) }.joined()
+            return try rows.map { try $0.decode(String.self, at: 0) }.joined()
         }
         return count(try JSON(parsing: Array(plan.utf8)))
     }

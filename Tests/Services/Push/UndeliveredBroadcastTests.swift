@@ -223,7 +223,8 @@ private struct UndeliveredFixture: Sendable {
         var states: [String: [UInt8]] = [:]
         let read = Statement("SELECT state FROM push.states WHERE key = $1")
         for device in devices {
-            states[device] = try await database.pool.execute(Query(read, [.text("device:" + device)]))[0].bytes(0)
+            states[device] = try await database.pool.execute(Query(read, [.text("device:" + device)]))[0].decode(
+                [UInt8].self, at: 0)
         }
         try await restore(states.mapValues { _ in [0] })
         return states

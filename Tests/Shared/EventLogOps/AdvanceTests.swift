@@ -49,7 +49,9 @@ import Timeline
             _ = try await fixture.sql(
                 "CREATE TRIGGER note AFTER UPDATE ON bus.clock FOR EACH ROW EXECUTE FUNCTION public.note()")
             _ = try await fixture.control.advance(by: .seconds(60))
-            let steps = try await fixture.sql("SELECT moment FROM steps ORDER BY moment").map { try $0.int(0) }
+            let steps = try await fixture.sql("SELECT moment FROM steps ORDER BY moment").map {
+                try $0.decode(Int.self)
+            }
             #expect(steps == [10, 60].map { Int((start + .seconds($0)).milliseconds) })
         }
     }
@@ -161,7 +163,9 @@ import Timeline
         _ = try await fixture.sql(
             "UPDATE bus.idempotency SET created_at = created_at - interval '25 hours' WHERE key = 'old'")
         _ = try await fixture.control.advance(by: .zero, request: Idempotency(key: "new", fingerprint: []))
-        let keys = try await fixture.sql("SELECT key FROM bus.idempotency ORDER BY key").map { try $0.text(0) }
+        let keys = try await fixture.sql("SELECT key FROM bus.idempotency ORDER BY key").map {
+            try $0.decode(String.self)
+        }
         #expect(keys == ["new", "young"])
     }
 

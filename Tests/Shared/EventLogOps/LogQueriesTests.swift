@@ -25,7 +25,9 @@ import Timeline
         }
         #expect(all.count == 167 && Set(all.map(\.id)).count == 167)
         // The events were appended one after the other, so the order over partitions is known.
-        let times = try await fixture.sql("SELECT id FROM bus.events ORDER BY appended_at").map { try $0.uuid(0) }
+        let times = try await fixture.sql("SELECT id FROM bus.events ORDER BY appended_at").map {
+            try $0.decode(UUID.self)
+        }
         #expect(all.map(\.id) == (order == .oldest ? times : times.reversed()))
     }
 
@@ -40,8 +42,8 @@ import Timeline
         for (order, ends) in [(EventOrder.oldest, "head"), (.newest, "0::int8")] {
             let page = try await fixture.queries.page(filter, order, limit: 1)
             #expect(page.events.count == 1 && !page.isComplete)
-            for row in try await fixture.sql("SELECT partition::int8, \(ends) FROM bus.partitions") {
-                let (partition, end) = (try row.int(0), try row.int(1))
+            let rows = try await fixture.sql("SELECT partition::int8, \(ends) FROM bus.partitions")
+            for (partition, end) in try rows.decode((Int, Int).self) {
                 if partition != mine { #expect(page.next[partition] == end) }
             }
         }

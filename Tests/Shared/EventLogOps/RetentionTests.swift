@@ -232,7 +232,7 @@ import Timeline
             let positions = Statement("SELECT log_offset FROM bus.cursors WHERE consumer = 'late' ORDER BY 1")
             #expect(try await connection.execute(Query(positions)).isEmpty)
             try await LogSchema.register(consumer: "late", bootstraps: true, connection)
-            #expect(try await connection.execute(Query(positions)).map { try $0.int(0) } == [0, 0, 2])
+            #expect(try await connection.execute(Query(positions)).map { try $0.decode(Int.self, at: 0) } == [0, 0, 2])
         }
     }
 

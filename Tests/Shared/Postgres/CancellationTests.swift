@@ -14,7 +14,7 @@ struct CancellationTests {
             await caught { _ = try await task.value }
         }
         #expect(error == .cancelled)
-        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].decode(Int.self) == 1)
     }
 
     @Test func `cancellation stops a script`() async throws {
@@ -24,7 +24,7 @@ struct CancellationTests {
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
         #expect(try await withTimeout(seconds: 60) { await caught { try await task.value } } == .cancelled)
-        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].decode(Int.self) == 1)
     }
 
     @Test func `a cancelled task sends nothing`() async throws {
@@ -37,7 +37,7 @@ struct CancellationTests {
         }
         task.cancel()
         #expect(await caught { _ = try await task.value } == .cancelled)
-        #expect(try await connection.execute("SELECT to_regclass('never') IS NULL")[0].bool(0))
+        #expect(try await connection.execute("SELECT to_regclass('never') IS NULL")[0].decode(Bool.self))
     }
 
     @Test func `cancellation of a transaction rolls it back and keeps the connection`() async throws {
@@ -53,7 +53,7 @@ struct CancellationTests {
         try await PrivateCluster.shared().awaitRunning(sleep)
         task.cancel()
         #expect(await caught { _ = try await task.value } == .cancelled)
-        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].int(0) == 0)
+        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].decode(Int.self) == 0)
         #expect(pool.metrics.open == 1, "the connection is reused")
     }
 

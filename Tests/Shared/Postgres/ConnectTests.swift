@@ -53,7 +53,7 @@ struct ConnectTests {
             url: "postgres://\(cluster.superuser)@127.0.0.1:\(silent.port),127.0.0.1:\(cluster.port)/postgres",
             password: cluster.password, connectTimeoutSeconds: 8)
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.execute("SELECT inet_server_port()")[0].int(0) == cluster.port)
+        #expect(try await connection.execute("SELECT inet_server_port()")[0].decode(Int.self) == cluster.port)
         #expect(try await failure("postgres://x@127.0.0.1:\(silent.port)/postgres", timeout: 1)?.reason == .timedOut)
         try await silent.stop()
     }
@@ -66,7 +66,7 @@ struct ConnectTests {
             url: "host=\(readOnly.socketDirectory),\(cluster.socketDirectory) port=\(readOnly.port),\(cluster.port) "
                 + "user=\(cluster.superuser) dbname=postgres")
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.execute("SHOW port")[0].text(0) == "\(cluster.port)")
+        #expect(try await connection.execute("SHOW port")[0].decode(String.self) == "\(cluster.port)")
         try await readOnly.destroy()
     }
 }

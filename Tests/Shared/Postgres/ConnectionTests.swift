@@ -9,7 +9,7 @@ struct ConnectionTests {
         let connection = try await Database().connect()
         let echo = Statement("SELECT $1::int8")
         let answers = try await connection.execute((0..<50).map { Query(echo, [.int($0)]) })
-        #expect(try answers.map { try $0[0].int(0) } == Array(0..<50))
+        #expect(try answers.map { try $0[0].decode(Int.self, at: 0) } == Array(0..<50))
     }
 
     @Test func `a result has the number of affected rows`() async throws {
@@ -30,7 +30,7 @@ struct ConnectionTests {
         }
         let prepared = try await connection.execute(
             "SELECT count(*) FROM pg_prepared_statements WHERE statement = 'SELECT $1'")
-        #expect(try prepared[0].int(0) == 2)
+        #expect(try prepared[0].decode(Int.self, at: 0) == 2)
     }
 
     @Test func `an error aborts the pipeline and leaves the connection usable`() async throws {
@@ -48,7 +48,9 @@ struct ConnectionTests {
         #expect(refused.sqlState == "23505")
         #expect(refused.constraint == "only_once")
         #expect(refused.table == "t")
-        #expect(try await connection.execute("SELECT count(*) FROM t")[0].int(0) == 0, "a pipeline is one transaction")
+        #expect(
+            try await connection.execute("SELECT count(*) FROM t")[0].decode(Int.self) == 0,
+            "a pipeline is one transaction")
     }
 
     @Test func `the description of an error contains no values`() async throws {
@@ -105,7 +107,7 @@ struct ConnectionTests {
             #expect(error?.sqlState == "42P01")
         }
         try await connection.execute("CREATE TABLE later (n int8)")
-        #expect(try await connection.execute([Query(select), Query(other)])[1][0].int(0) == 1)
+        #expect(try await connection.execute([Query(select), Query(other)])[1][0].decode(Int.self, at: 0) == 1)
     }
 
     @Test func `a statement is prepared again after its table changed`() async throws {
@@ -124,17 +126,17 @@ struct ConnectionTests {
         _ = try await connection.execute(Query(one))
         try await connection.script("DEALLOCATE ALL")
         #expect(await caught { _ = try await connection.execute(Query(one)) }?.sqlState == "26000")
-        #expect(try await connection.execute(Query(one))[0].int(0) == 1)
+        #expect(try await connection.execute(Query(one))[0].decode(Int.self, at: 0) == 1)
     }
 
     @Test func `statements beyond the limit of 512 run unprepared`() async throws {
         let connection = try await Database().connect()
         for start in stride(from: 0, to: 600, by: 100) {
             let answers = try await connection.execute((start..<start + 100).map { Query(Statement("SELECT \($0)")) })
-            #expect(try answers.map { try $0[0].int(0) } == Array(start..<start + 100))
+            #expect(try answers.map { try $0[0].decode(Int.self, at: 0) } == Array(start..<start + 100))
         }
         let prepared = try await connection.execute("SELECT count(*) FROM pg_prepared_statements")
-        #expect(try prepared[0].int(0) == 512)
+        #expect(try prepared[0].decode(Int.self, at: 0) == 512)
     }
 
     @Test func `a query with another row count than expected throws`() async throws {
@@ -152,7 +154,7 @@ struct ConnectionTests {
             "CREATE TABLE t (n int8 CONSTRAINT late UNIQUE DEFERRABLE INITIALLY DEFERRED); INSERT INTO t VALUES (1)")
         let error = await caught { try await connection.execute("INSERT INTO t VALUES (1)") }
         #expect(error?.sqlState == "23505")
-        #expect(try await connection.execute("SELECT count(*) FROM t")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT count(*) FROM t")[0].decode(Int.self) == 1)
     }
 
     @Test func `COMMIT of a failed transaction throws`() async throws {
@@ -160,16 +162,16 @@ struct ConnectionTests {
         try await connection.execute("BEGIN")
         _ = await caught { try await connection.execute("SELECT 1/0") }
         #expect(await caught { _ = try await connection.execute(Query(.commit)) }?.sqlState == "25P02")
-        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].decode(Int.self) == 1)
     }
 
     @Test func `a script runs its statements in one transaction`() async throws {
         let connection = try await Database().connect()
         try await connection.script("CREATE TABLE a (n int8); CREATE TABLE b (n int8); INSERT INTO b VALUES (1), (2)")
-        #expect(try await connection.execute("SELECT count(*) FROM b")[0].int(0) == 2)
+        #expect(try await connection.execute("SELECT count(*) FROM b")[0].decode(Int.self) == 2)
         let error = await caught { try await connection.script("INSERT INTO b VALUES (3); SELECT 1/0") }
         #expect(error?.sqlState == "22012")
-        #expect(try await connection.execute("SELECT count(*) FROM b")[0].int(0) == 2)
+        #expect(try await connection.execute("SELECT count(*) FROM b")[0].decode(Int.self) == 2)
     }
 
     @Test func `COPY throws and ends the session`() async throws {
@@ -182,7 +184,7 @@ struct ConnectionTests {
         let connection = try await Database().connect()
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
             for number in 1...50 {
-                group.addTask { try await connection.execute("SELECT $1::int8", .int(number))[0].int(0) }
+                group.addTask { try await connection.execute("SELECT $1::int8", .int(number))[0].decode(Int.self) }
             }
             return try await group.reduce(0, +)
         }
@@ -194,7 +196,7 @@ struct ConnectionTests {
         let rows = try await connection.execute(
             "SELECT convert_to(repeat('x', 1000000), 'UTF8') FROM generate_series(1, 100)")
         #expect(rows.count == 100)
-        #expect(try rows.reduce(0) { try $0 + $1.bytes(0).count } == 100_000_000)
+        #expect(try rows.reduce(0) { try $0 + $1.decode([UInt8].self, at: 0).count } == 100_000_000)
     }
 
     @Test func `parameters of 50 MB are sent`() async throws {
@@ -204,8 +206,8 @@ struct ConnectionTests {
             Query(Statement("SELECT sum(length(b))::int8 FROM unnest($1) AS b"), [.byteas(values)]),
             Query(Statement("SELECT $1"), [.bytes(values[0])]),
         ])
-        #expect(try answers[0][0].int(0) == 50_000_000)
-        #expect(try answers[1][0].bytes(0) == values[0])
+        #expect(try answers[0][0].decode(Int.self, at: 0) == 50_000_000)
+        #expect(try answers[1][0].decode([UInt8].self, at: 0) == values[0])
     }
 
     @Test func `too many parameters are refused before anything is sent`() async throws {
@@ -219,7 +221,7 @@ struct ConnectionTests {
             Issue.record("the query was sent")
             return
         }
-        #expect(try await connection.execute("SELECT 1")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT 1")[0].decode(Int.self) == 1)
     }
 
     @Test func `session settings apply`() async throws {
@@ -227,9 +229,9 @@ struct ConnectionTests {
         let options = try ConnectionOptions(
             url: database.url, settings: ["lock_timeout": "1234ms", "search_path": #""a b", public"#])
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.execute("SHOW lock_timeout")[0].text(0) == "1234ms")
-        #expect(try await connection.execute("SHOW search_path")[0].text(0) == #""a b", public"#)
-        #expect(try await connection.execute("SHOW idle_in_transaction_session_timeout")[0].text(0) == "5s")
+        #expect(try await connection.execute("SHOW lock_timeout")[0].decode(String.self) == "1234ms")
+        #expect(try await connection.execute("SHOW search_path")[0].decode(String.self) == #""a b", public"#)
+        #expect(try await connection.execute("SHOW idle_in_transaction_session_timeout")[0].decode(String.self) == "5s")
     }
 
     @Test func `a closed connection throws`() async throws {
@@ -241,7 +243,7 @@ struct ConnectionTests {
     @Test func `a deallocated connection ends its session`() async throws {
         let database = try await Database()
         let watcher = try await database.connect()
-        let pid = try await database.connect().execute("SELECT pg_backend_pid()")[0].int(0)
+        let pid = try await database.connect().execute("SELECT pg_backend_pid()")[0].decode(Int.self)
         try await eventually(describe: "the session has ended") {
             try await watcher.execute("SELECT FROM pg_stat_activity WHERE pid = $1", .int(pid)).isEmpty
         }

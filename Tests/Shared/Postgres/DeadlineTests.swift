@@ -38,7 +38,7 @@ struct DeadlineTests {
         try expectTimedOut(error)
         proxy.resume()
         // The pool opens another connection.
-        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].decode(Int.self) == 1)
         await pool.close()
         try await proxy.stop()
     }
@@ -123,7 +123,7 @@ struct StallSettingsTests {
             ("tcp_keepalives_idle", "5"), ("tcp_keepalives_interval", "2"), ("tcp_keepalives_count", "3"),
             ("tcp_user_timeout", "15000"),
         ] {
-            #expect(try await connection.execute("SHOW \(name)")[0].text(0) == value, "\(name)")
+            #expect(try await connection.execute("SHOW \(name)")[0].decode(String.self) == value, "\(name)")
         }
     }
 
@@ -133,7 +133,7 @@ struct StallSettingsTests {
             url: database.url,
             newerSettings: [(14, "idle_session_timeout", "77s"), (99, "setting_of_the_future", "1")])
         let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.execute("SHOW idle_session_timeout")[0].text(0) == "77s")
+        #expect(try await connection.execute("SHOW idle_session_timeout")[0].decode(String.self) == "77s")
     }
 
     @Test(arguments: [(Duration.seconds(30), "30000ms"), (.microseconds(10), "1ms")])

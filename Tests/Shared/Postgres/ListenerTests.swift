@@ -43,7 +43,7 @@ struct ListenerTests {
             #expect(await events.next() == .listening)
             try await sender.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = $1",
-                .text(try await sender.execute("SELECT current_database()::text")[0].text(0)))
+                .text(try await sender.execute("SELECT current_database()::text")[0].decode(String.self)))
             guard case .lost = await events.next() else {
                 Issue.record("not lost")
                 return

@@ -30,7 +30,7 @@ struct MigratorTests {
         #expect(try await both.pending(on: connection).map(\.name) == ["second"])
         #expect(try await both.apply(on: connection, logger: .quiet) == [2])
         #expect(try await both.apply(on: connection, logger: .quiet) == [])
-        #expect(try await connection.execute("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
+        #expect(try await connection.execute("SELECT array_agg(n) FROM house.rooms")[0].decode([Int].self) == [1, 2])
     }
 
     @Test func `concurrent migrators apply each file once`() async throws {
@@ -67,7 +67,7 @@ struct MigratorTests {
         #expect(!words.contains("\n"))
         // The refusal changes nothing.
         #expect(try await earlier.fault(on: connection) == nil)
-        #expect(try await connection.execute("SELECT array_agg(n) FROM house.rooms")[0].ints(0) == [1, 2])
+        #expect(try await connection.execute("SELECT array_agg(n) FROM house.rooms")[0].decode([Int].self) == [1, 2])
     }
 
     @Test func `a database with unknown migrations is refused`() async throws {
@@ -116,7 +116,7 @@ struct MigratorTests {
         let connection = try await Database().connect()
         let gap = try migrator([files[0], ("0003_third.sql", "SELECT 1")])
         #expect(await problem(gap, connection) == .gap(schema: "house", expected: 2, found: 3))
-        #expect(try await connection.execute("SELECT to_regnamespace('house') IS NULL")[0].bool(0))
+        #expect(try await connection.execute("SELECT to_regnamespace('house') IS NULL")[0].decode(Bool.self))
     }
 
     @Test func `a file that fails is rolled back and the files before it stay applied`() async throws {
@@ -127,7 +127,7 @@ struct MigratorTests {
             return
         }
         #expect(reason.sqlState == "22012")
-        #expect(try await connection.execute("SELECT count(*) FROM house.rooms")[0].int(0) == 1)
+        #expect(try await connection.execute("SELECT count(*) FROM house.rooms")[0].decode(Int.self) == 1)
         #expect(try await migrator(files).apply(on: connection, logger: .quiet) == [2], "the lock is released")
     }
 
@@ -136,7 +136,7 @@ struct MigratorTests {
         let unknown = try migrator([files[0], ("0002_more.sql", "SELECT {{nothing}}")])
         #expect(
             await problem(unknown, connection) == .unknownVariable(schema: "house", number: 2, variable: "nothing"))
-        #expect(try await connection.execute("SELECT to_regclass('house.rooms') IS NULL")[0].bool(0))
+        #expect(try await connection.execute("SELECT to_regclass('house.rooms') IS NULL")[0].decode(Bool.self))
     }
 
     @Test(arguments: ["1_a.sql", "0001-a.sql", "0001_A.sql", "0001_a.txt", "0001_.sql"])

@@ -10,7 +10,7 @@ struct PoolTests {
             let error = await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
             #expect(error == .poolTimeout(waited: .milliseconds(50), size: 1))
         }
-        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].decode(Int.self) == 1)
         #expect(pool.metrics.waiting == 0)
     }
 
@@ -18,7 +18,9 @@ struct PoolTests {
         let pool = try await Database().pool(size: 1)
         let waiter = try await pool.withConnection { connection in
             let pid = await connection.backendPID
-            let waiter = Task { try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].int(0) == pid }
+            let waiter = Task {
+                try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].decode(Int.self) == pid
+            }
             try await eventually(describe: "a waiter") { pool.metrics.waiting == 1 }
             return waiter
         }
@@ -43,7 +45,7 @@ struct PoolTests {
             try await connection.execute("BEGIN")
             try await connection.execute("CREATE TABLE t (n int8)")
         }
-        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
+        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].decode(Bool.self))
         #expect(pool.metrics.open == 1)
     }
 
@@ -51,7 +53,9 @@ struct PoolTests {
         let pool = try await Database().pool(size: 3)
         let pids = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<60 {
-                group.addTask { try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].int(0) }
+                group.addTask {
+                    try await pool.execute(Query(Statement("SELECT pg_backend_pid()")))[0].decode(Int.self)
+                }
             }
             return try await group.reduce(into: Set<Int>()) { $0.insert($1) }
         }
@@ -120,7 +124,7 @@ private actor Holder {
 
     func load() async throws -> Int {
         try await pool.withConnection { connection in
-            value = try await connection.execute("SELECT 41")[0].int(0)
+            value = try await connection.execute("SELECT 41")[0].decode(Int.self)
         }
         return try await pool.transaction { _ in value }
     }

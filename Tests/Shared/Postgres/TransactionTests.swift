@@ -9,10 +9,10 @@ struct TransactionTests {
         let pool = try await Database().pool(size: 1)
         let answer = try await pool.transaction { connection in
             try await connection.execute("CREATE TABLE t (n int8)")
-            return try await connection.execute("INSERT INTO t VALUES (5) RETURNING n")[0].int(0)
+            return try await connection.execute("INSERT INTO t VALUES (5) RETURNING n")[0].decode(Int.self, at: 0)
         }
         #expect(answer == 5)
-        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].int(0) == 1)
+        #expect(try await pool.execute(Query(Statement("SELECT count(*) FROM t")))[0].decode(Int.self) == 1)
     }
 
     @Test func `a transaction rolls back if its body throws`() async throws {
@@ -24,7 +24,7 @@ struct TransactionTests {
                 throw Refused()
             }
         }
-        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].bool(0))
+        #expect(try await pool.execute(Query(Statement("SELECT to_regclass('t') IS NULL")))[0].decode(Bool.self))
     }
 
     @Test func `a transaction is retried after a serialization failure`() async throws {
@@ -32,7 +32,7 @@ struct TransactionTests {
         _ = try await pool.execute(Query(Statement("CREATE TABLE t AS SELECT 0::int8 AS n")))
         let attempts = Mutex(0)
         try await pool.transaction(level: .repeatableRead) { connection in
-            let read = try await connection.execute("SELECT n FROM t")[0].int(0)
+            let read = try await connection.execute("SELECT n FROM t")[0].decode(Int.self)
             let attempt = attempts.withLock { count in
                 count += 1
                 return count
@@ -42,7 +42,7 @@ struct TransactionTests {
             try await connection.execute("UPDATE t SET n = $1", .int(read + 1))
         }
         #expect(attempts.withLock { $0 } == 2)
-        #expect(try await pool.execute(Query(Statement("SELECT n FROM t")))[0].int(0) == 11)
+        #expect(try await pool.execute(Query(Statement("SELECT n FROM t")))[0].decode(Int.self) == 11)
     }
 
     @Test func `a transaction is retried after a deadlock`() async throws {
@@ -67,7 +67,7 @@ struct TransactionTests {
             }
             try await group.waitForAll()
         }
-        #expect(try await pool.execute(Query(Statement("SELECT sum(m) FROM t")))[0].int(0) == 4)
+        #expect(try await pool.execute(Query(Statement("SELECT sum(m) FROM t")))[0].decode(Int.self) == 4)
     }
 
     @Test func `a transaction fails after the last retry`() async throws {

@@ -35,7 +35,8 @@ extension RuntimeFixture {
         let statement = Statement(
             "SELECT count(DISTINCT causationid) FROM bus.events WHERE type = $1 AND causationid = ANY($2)")
         try await eventuallyTrue {
-            try await pool.execute(Query(statement, [.text(PingCounted.type), .uuids(pings)]))[0].int(0) == pings.count
+            try await pool.execute(Query(statement, [.text(PingCounted.type), .uuids(pings)]))[0].decode(
+                Int.self, at: 0) == pings.count
         }
     }
 }

@@ -35,7 +35,7 @@ import Testing
             """)
         try await eventuallyTrue {
             try await proxy.letSomeThrough(bytes: 5000)
-            return try await fixture.pool.execute(Query(stands))[0].int(0) == 1
+            return try await fixture.pool.execute(Query(stands))[0].decode(Int.self, at: 0) == 1
         }
         let device = try #require(fixture.oneDeviceInEach.first)
         let url = fixture.url(as: "dormouse_counter")
@@ -108,8 +108,8 @@ import Testing
             is: 1)
         try await fixture.awaitIdle(holder)
         let ended = try await caller.execute(Query(BlockerWatch.end, [.double(blocker.patience)]))
-        #expect(try ended.map { try $0.text(1) } == (blocker.isEnded ? ["dormouse_other"] : []))
-        #expect(try ended.allSatisfy { try $0.bool(2) })
+        #expect(try ended.map { try $0.decode(String.self, at: 1) } == (blocker.isEnded ? ["dormouse_other"] : []))
+        #expect(try ended.allSatisfy { try $0.decode(Bool.self, at: 2) })
         if !blocker.isEnded { _ = try await holder.execute(Query(Statement("ROLLBACK"))) }
         await wait
         for connection in [holder, waiting, caller] { await connection.close() }
@@ -134,7 +134,7 @@ import Testing
                 is: 2)
             try await fixture.awaitIdle(holder)
             let ended = try await fixture.pool.execute(Query(BlockerWatch.end, [.double(0)]))
-            #expect(try ended.map { try $0.int(0) } == [pid])
+            #expect(try ended.map { try $0.decode(Int.self, at: 0) } == [pid])
             // Both sessions continue.
             try await group.waitForAll()
         }
@@ -205,6 +205,6 @@ extension RuntimeFixture {
 
     /// Waits until a query that counts gives a number.
     func eventuallyCount(_ query: String, is count: Int) async throws {
-        try await eventuallyTrue { try await pool.execute(Query(Statement(query)))[0].int(0) == count }
+        try await eventuallyTrue { try await pool.execute(Query(Statement(query)))[0].decode(Int.self, at: 0) == count }
     }
 }

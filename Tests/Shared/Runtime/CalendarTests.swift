@@ -14,7 +14,8 @@ import Timeline
         _ = try await fixture.pool.execute(Query(write))
         // A new process has no cached state.
         try await fixture.running { runtime in _ = try await runtime.submit(.add(1, to: device)) }
-        let time = try await fixture.pool.execute(Query(Statement("SELECT max(time) FROM bus.events")))[0].int(0)
+        let time = try await fixture.pool.execute(Query(Statement("SELECT max(time) FROM bus.events")))[0].decode(
+            Int.self)
         #expect(time == Int(Instant.documented.upperBound.milliseconds))
         await fixture.pool.close()
     }

@@ -73,7 +73,7 @@ private struct SkewedClock: SuiteClock {
                 Query(Statements(service: Counter.name).begin), Query(Statement("SHOW transaction_isolation")),
                 Query(Statement("ROLLBACK")),
             ])
-            #expect(try rows[2][0].text(0) == "read committed")
+            #expect(try rows[2][0].decode(String.self, at: 0) == "read committed")
         }
         await fixture.pool.close()
     }

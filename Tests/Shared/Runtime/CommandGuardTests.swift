@@ -33,8 +33,8 @@ import Testing
         #expect(try await fixture.log().count { $0.type == Added.type } == 10)
         let suspects = try await fixture.pool.execute(
             Query(Statement("SELECT input, attempts::int8 FROM bus.input_attempts")))
-        #expect(try suspects.map { try $0.text(0) } == ["command:guilty"])
-        #expect(try suspects.map { try $0.int(1) } == [5])
+        #expect(try suspects.map { try $0.decode(String.self, at: 0) } == ["command:guilty"])
+        #expect(try suspects.map { try $0.decode(Int.self, at: 1) } == [5])
         await fixture.pool.close()
     }
 

@@ -132,8 +132,8 @@ import Testing
 extension RuntimeFixture {
     /// Returns a value that changes when a member joins or renews.
     func lastSignOfLife() async throws -> String {
-        try await pool.execute(Query(Statement("SELECT max(expires)::text FROM bus.members"), rowsExpected: 1))[0].text(
-            0)
+        try await pool.execute(Query(Statement("SELECT max(expires)::text FROM bus.members"), rowsExpected: 1))[0]
+            .decode(String.self)
     }
 
     /// Appends pings while `body` runs.
@@ -166,7 +166,7 @@ extension RuntimeFixture {
     }
 
     func letters() async throws -> Int {
-        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.dead_letters")))[0].int(0)
+        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.dead_letters")))[0].decode(Int.self)
     }
 
     /// Expires the leases of dead owners at once.

@@ -135,6 +135,6 @@ import Testing
 extension RuntimeFixture {
     /// Waits until a query returns at least a number.
     fileprivate func eventuallyCount(_ query: String, isAtLeast count: Int) async throws {
-        try await eventuallyTrue { try await pool.execute(Query(Statement(query)))[0].int(0) >= count }
+        try await eventuallyTrue { try await pool.execute(Query(Statement(query)))[0].decode(Int.self, at: 0) >= count }
     }
 }

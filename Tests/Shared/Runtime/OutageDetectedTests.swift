@@ -142,7 +142,7 @@ extension RuntimeFixture {
 
     func suiteTime() async throws -> Instant {
         let rows = try await pool.execute(Query(Statement("SELECT bus.suite_time(bus.real_now())"), rowsExpected: 1))
-        return Instant(milliseconds: Int64(try rows[0].int(0)))
+        return Instant(milliseconds: Int64(try rows[0].decode(Int.self, at: 0)))
     }
 
     /// Waits for events of a running clock and wakes the workers repeatedly, because no ClockFollower runs here.

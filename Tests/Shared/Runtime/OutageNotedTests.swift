@@ -200,7 +200,8 @@ extension RuntimeFixture {
 
     /// Returns the number of partitions with a stored outage.
     func outages() async throws -> Int {
-        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].int(0)
+        try await pool.execute(Query(Statement("SELECT count(*) FROM bus.cursors WHERE outage IS NOT NULL")))[0].decode(
+            Int.self)
     }
 
     func record(from: Instant, until: Instant) async throws {

@@ -93,7 +93,7 @@ import Testing
                 let alive = Statement(
                     "SELECT count(*) FROM bus.cursors WHERE partition > 0 AND lease_expires > clock_timestamp()")
                 try await eventually(within: 60, describe: "the other leases are renewed") {
-                    try await fixture.pool.execute(Query(alive))[0].int(0) == 3
+                    try await fixture.pool.execute(Query(alive))[0].decode(Int.self, at: 0) == 3
                 }
                 _ = try await holder.execute(Query(Statement("ROLLBACK")))
                 return await waiting

@@ -99,7 +99,7 @@ import Timeline
             #expect(try await fixture.log().allSatisfy { $0.causation != newer })
             // The cursor waits before the event for a program that can read it.
             let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = 0")
-            #expect(try await fixture.pool.execute(Query(position))[0].int(0) == 1)
+            #expect(try await fixture.pool.execute(Query(position))[0].decode(Int.self, at: 0) == 1)
             faults.mend()
         }
     }
@@ -228,16 +228,16 @@ import Timeline
             """, database: fixture.database)
         try await fixture.running { _ in
             let failures = Statement("SELECT last_value FROM public.failures")
-            try await eventuallyTrue { try await fixture.pool.execute(Query(failures))[0].int(0) > 6 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(failures))[0].decode(Int.self, at: 0) > 6 }
             let tries = try await fixture.pool.execute(
                 Query(Statement("SELECT attempts::int8 FROM bus.input_attempts")))
-            #expect(try tries.map { try $0.int(0) } == [1])
+            #expect(try tries.map { try $0.decode(Int.self, at: 0) } == [1])
             try await fixture.cluster.sql("DROP TRIGGER fails ON counter.states", database: fixture.database)
             try await fixture.counted([ping])
             #expect(try await fixture.letters() == 0)
             // At the head of the log, quarantine is over.
             let attempts = Statement("SELECT attempts::int8 FROM bus.cursors WHERE partition = 0")
-            try await eventuallyTrue { try await fixture.pool.execute(Query(attempts))[0].int(0) == 0 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(attempts))[0].decode(Int.self, at: 0) == 0 }
         }
         await fixture.pool.close()
     }
@@ -248,7 +248,7 @@ import Timeline
         func acquire(_ member: UUID) -> Query {
             Query(Statements.acquire, [.int4(0), .text(Counter.name), .uuid(member), .double(-1), .bool(false)])
         }
-        func attempts(_ rows: Rows) throws -> Int { try rows[0].int(1) }
+        func attempts(_ rows: Rows) throws -> Int { try rows[0].decode(Int.self, at: 1) }
         let rows = try await fixture.pool.execute([
             acquire(dead), acquire(first), acquire(first),
             Query(Statements.release, [.int4(0), .text(Counter.name), .uuid(first), .bool(false)]), acquire(second),
@@ -270,7 +270,7 @@ import Timeline
         try await fixture.running { _ in
             try await eventuallyTrue {
                 let rows = try await fixture.pool.execute(Query(Statement("SELECT DISTINCT key FROM bus.idempotency")))
-                return try rows.map { try $0.text(0) } == ["23"]
+                return try rows.map { try $0.decode(String.self, at: 0) } == ["23"]
             }
         }
         await fixture.pool.close()

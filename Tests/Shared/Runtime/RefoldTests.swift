@@ -51,7 +51,7 @@ import Timeline
                 #expect(String(decoding: answer.body, as: UTF8.self) == "8")
             }
             let versions = Statement("SELECT machine_version::int8 FROM counter.states")
-            #expect(try await fixture.pool.execute(Query(versions)).map { try $0.int(0) } == [2])
+            #expect(try await fixture.pool.execute(Query(versions)).map { try $0.decode(Int.self, at: 0) } == [2])
         }
     }
 

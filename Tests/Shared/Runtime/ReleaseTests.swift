@@ -99,9 +99,9 @@ import Testing
             #expect(try await runtime.replay(.device("a")) == 2)
             #expect(try await fixture.causes().suffix(2) == pings[...])
             let kept = Statement("SELECT count(*) FROM bus.kept_events")
-            #expect(try await fixture.pool.execute(Query(kept))[0].int(0) == 2)
+            #expect(try await fixture.pool.execute(Query(kept))[0].decode(Int.self, at: 0) == 2)
             _ = try await maintenance.round()
-            #expect(try await fixture.pool.execute(Query(kept))[0].int(0) == 0)
+            #expect(try await fixture.pool.execute(Query(kept))[0].decode(Int.self, at: 0) == 0)
         }
     }
 

@@ -153,7 +153,7 @@ struct RuntimeFixture: Sendable {
             SELECT count(*) FROM bus.cursors WHERE owner IS NOT NULL AND lease_expires > clock_timestamp()
             GROUP BY owner ORDER BY 1
             """)
-        return try await pool.execute(Query(statement)).map { try $0.int(0) }
+        return try await pool.execute(Query(statement)).map { try $0.decode(Int.self, at: 0) }
     }
 }
 

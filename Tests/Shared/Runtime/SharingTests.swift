@@ -51,7 +51,7 @@ import Testing
                     await runtime.ownedPartitions == 2
                 }
                 let others = Statement("SELECT count(*) FROM bus.cursors WHERE partition >= 2 AND owner IS NOT NULL")
-                #expect(try await fixture.pool.execute(Query(others))[0].int(0) == 0)
+                #expect(try await fixture.pool.execute(Query(others))[0].decode(Int.self, at: 0) == 0)
             } catch {
                 await group.triggerGracefulShutdown()
                 throw error

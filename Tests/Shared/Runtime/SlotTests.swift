@@ -77,7 +77,7 @@ import Timeline
                 Statement(
                     "SELECT sum(bit_count(taken))::int8 FROM counter.slot_pages WHERE ceiling = $1"),
                 [.int4(Int32(ceiling))]))
-        #expect(try taken[0].int(0) == 40)
+        #expect(try taken[0].decode(Int.self, at: 0) == 40)
         await fixture.pool.close()
     }
 
@@ -98,7 +98,7 @@ import Timeline
                     Query(
                         Statement("SELECT count(*) FROM counter.slot_pages WHERE ends < $1"),
                         [.int(1_000_000_000_000)]))
-                return try rows[0].int(0) == 0
+                return try rows[0].decode(Int.self, at: 0) == 0
             }
         }
         await fixture.pool.close()
@@ -120,6 +120,6 @@ extension RuntimeFixture {
     fileprivate func held() async throws -> [Instant] {
         let rows = try await pool.execute(
             Query(Statement("SELECT next_deadline FROM counter.states WHERE next_deadline IS NOT NULL ORDER BY 1")))
-        return try rows.map { Instant(milliseconds: Int64(try $0.int(0))) }
+        return try rows.map { Instant(milliseconds: Int64(try $0.decode(Int.self, at: 0))) }
     }
 }

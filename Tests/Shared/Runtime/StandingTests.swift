@@ -21,7 +21,7 @@ import Testing
             """, database: fixture.database)
         func earliest() async throws -> Int? {
             let rows = try await fixture.pool.execute(Query(Statements.standing(Counter.name), [.text(Counter.name)]))
-            return try rows.first { try $0.int(0) == home }?.optionalInt(2)
+            return try rows.decode((Int, Bool, Int?).self).first { $0.0 == home }?.2
         }
         #expect(try await earliest() == 1)
         try await fixture.cluster.sql(

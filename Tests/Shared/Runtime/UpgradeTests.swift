@@ -18,9 +18,10 @@ import Timeline
         let rings = Statement("SELECT count(*) FROM counter.states WHERE next_deadline = $1")
         let versions = Statement("SELECT min(machine_version)::int8 FROM counter.states")
         try await fixture.running(LaterCounter.self, ()) { later in
-            try await eventuallyTrue { try await fixture.pool.execute(Query(versions))[0].int(0) == 2 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(versions))[0].decode(Int.self, at: 0) == 2 }
             #expect(
-                try await fixture.pool.execute(Query(rings, [.int(RuntimeFixture.ringing)]))[0].int(0) == devices.count)
+                try await fixture.pool.execute(Query(rings, [.int(RuntimeFixture.ringing)]))[0].decode(Int.self, at: 0)
+                    == devices.count)
             try await eventuallyTrue { later.upgradedStates == devices.count && later.outdatedStates == 0 }
             for device in devices.prefix(3) {
                 #expect(try await later.state(.device(device))?.aggregate.state.counter.total == 3)
@@ -72,7 +73,7 @@ import Timeline
             async let answer = later.submit(Submission(adding: 1, to: "a"))
             let waiting = Statement(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bus.former'::regclass")
-            try await eventuallyTrue { try await fixture.pool.execute(Query(waiting))[0].int(0) > 0 }
+            try await eventuallyTrue { try await fixture.pool.execute(Query(waiting))[0].decode(Int.self, at: 0) > 0 }
             // The history can't be read, and no session holds the cursor's row.
             let free = Statement(
                 "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = 'counter' FOR UPDATE NOWAIT")
@@ -162,6 +163,8 @@ extension RuntimeFixture {
     }
 
     fileprivate func versionsReached() async throws -> [Int] {
-        try await pool.execute(Query(Statement("SELECT reached::int8 FROM bus.state_versions"))).map { try $0.int(0) }
+        try await pool.execute(Query(Statement("SELECT reached::int8 FROM bus.state_versions"))).map {
+            try $0.decode(Int.self)
+        }
     }
 }

@@ -176,6 +176,6 @@ extension CounterService {
             Query(insert, values, rowsExpected: 1),
             Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(UUID().uuidString):\(partition)")]),
         ])
-        return try rows[0][0].int(0)
+        return try rows[0][0].decode(Int.self, at: 0)
     }
 }

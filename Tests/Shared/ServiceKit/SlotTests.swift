@@ -188,7 +188,7 @@ extension RequestSlots {
             let holder = try await Connection.open(
                 try ConnectionOptions(url: service.configuration.databaseURL), logger: service.logger)
             _ = try await holder.execute([Query(Statement("BEGIN")), Query(lock)])
-            let ahead = try await service.pool.execute(Query(append))[0].int(0)
+            let ahead = try await service.pool.execute(Query(append))[0].decode(Int.self, at: 0)
             let codes = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<20 {
                     group.addTask {

@@ -74,7 +74,7 @@ struct Script: Sendable {
                     WHERE c.consumer = 'counter' AND c.log_offset < p.head)
                 + (SELECT count(*) FROM counter.states WHERE next_deadline <= $1)
             """)
-        while try await pool.execute(Query(statement, [.int(now)]))[0].int(0) > 0 {
+        while try await pool.execute(Query(statement, [.int(now)]))[0].decode(Int.self, at: 0) > 0 {
             try Task.checkCancellation()
             await Task.yield()
         }
