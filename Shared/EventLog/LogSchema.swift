@@ -35,7 +35,7 @@ public enum LogSchema {
         _ = try await connection.execute([
             Query(
                 Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
-                [.int4(Int32(partitions))]),
+                .int4(Int32(partitions))),
             Query(
                 Statement(
                     """

@@ -61,8 +61,7 @@ public struct RevocationLog: Sendable {
         guard !behind.isEmpty else { return (found, true) }
         let queries = behind.map {
             Query(
-                LogReader.following,
-                [.partition($0.partition), .int($0.position), .texts(Self.types), .int(Self.chunk)])
+                LogReader.following, .partition($0.partition), .int($0.position), .texts(Self.types), .int(Self.chunk))
         }
         for (place, rows) in zip(behind, try await pool.execute(queries)) {
             var last = 0
@@ -102,12 +101,9 @@ public struct RevocationLog: Sendable {
         _ = try await pool.execute([
             Query(Statement("BEGIN")),
             Query(
-                Self.keepDevices,
-                [
-                    .int4s(devices.map { Int32($0.key.partition(of: partitions)) }),
-                    .texts(devices.map(\.key.description)), .ints(devices.map(\.offset)),
-                ]),
-            Query(Self.keepPositions, [.int4s(positions.map { Int32($0.key) }), .ints(positions.map(\.value))]),
+                Self.keepDevices, .int4s(devices.map { Int32($0.key.partition(of: partitions)) }),
+                .texts(devices.map(\.key.description)), .ints(devices.map(\.offset))),
+            Query(Self.keepPositions, .int4s(positions.map { Int32($0.key) }), .ints(positions.map(\.value))),
             Query(.commit),
         ])
     }

@@ -16,6 +16,13 @@ public struct Migration: Sendable, Equatable {
     /// and prevents their start.
     public let isCompatible: Bool
 
+    /// - Parameters:
+    ///   - fileName: as in ``init(fileName:sql:)``.
+    ///   - utf8: the content of the file.
+    public init(fileName: String, utf8: [UInt8]) throws(PostgresError) {
+        try self.init(fileName: fileName, sql: String(decoding: utf8, as: UTF8.self))
+    }
+
     /// - Parameter fileName: four digits, `_`, lower-case words joined by `_`, `.sql`.
     /// - Throws: ``PostgresError/migration(_:)`` with ``MigrationProblem/badName(_:)``
     public init(fileName: String, sql: String) throws(PostgresError) {

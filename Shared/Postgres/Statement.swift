@@ -27,10 +27,15 @@ public struct Query: Sendable {
     ///   none. Another number makes the pipeline throw ``PostgresError/guardFailed(queryIndex:expected:got:)``. The
     ///   client compares it after the pipeline, so it can't prevent a COMMIT in the same pipeline. A guard of a COMMIT
     ///   must raise in SQL or run in an earlier pipeline.
-    public init(_ statement: Statement, _ parameters: [Parameter] = [], rowsExpected: Int? = nil) {
+    public init(_ statement: Statement, _ parameters: [Parameter], rowsExpected: Int? = nil) {
         self.statement = statement
         self.parameters = parameters
         self.rowsExpected = rowsExpected
+    }
+
+    /// - Parameter rowsExpected: the required number of rows, as in the other initialiser.
+    public init(_ statement: Statement, _ parameters: Parameter..., rowsExpected: Int? = nil) {
+        self.init(statement, parameters, rowsExpected: rowsExpected)
     }
 }
 

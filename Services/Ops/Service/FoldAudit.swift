@@ -15,16 +15,16 @@ struct FoldAudit<M: Machine>: Sendable {
         var check = FoldCheck()
         check.service = M.name
         let travel = store.travel(M.self)
-        for digest in try await store.digests(of: M.name, partition: partition, count: count) {
-            // A state of another version has another digest. The service will upgrade it.
-            guard digest.machineVersion == M.version else { continue }
+        let digests = try await store.digests(of: M.name, partition: partition, count: count)
+        // A state of another version has another digest. The service will upgrade it.
+        for (key, digest, version, offset, events, deadline) in digests where version == M.version {
             do {
-                let past = try await travel.aggregate(digest.key, partition: partition, at: .offset(digest.offset))
+                let past = try await travel.aggregate(key, partition: partition, at: .offset(offset))
                 let isSame =
-                    past.map { Array(SHA256.hash(data: $0.aggregate.state.binary)) } == digest.digest
-                    && past?.aggregate.eventCount == digest.eventCount
-                    && past?.aggregate.nextDeadline == digest.nextDeadline
-                if !isSame { check.differing.append(digest.key.description) }
+                    past.map { Array(SHA256.hash(data: $0.aggregate.state.binary)) } == digest
+                    && past?.aggregate.eventCount == events
+                    && past?.aggregate.nextDeadline == deadline
+                if !isSame { check.differing.append(key.description) }
                 check.checked += 1
             } catch is BeyondRetention {}
         }

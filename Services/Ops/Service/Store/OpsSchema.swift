@@ -10,11 +10,7 @@ enum OpsSchema {
     static let views = ["events", "devices", "app_states", "wakes", "notifications", "transfers", "rates"]
 
     static func migrations() throws -> [Migration] {
-        [
-            try Migration(
-                fileName: "0001_views_and_counts.sql",
-                sql: String(decoding: PackageResources._001_views_and_counts_sql, as: UTF8.self))
-        ]
+        [try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql)]
     }
 
     /// Returns the migrator, which updates the schema or compares it with this program.

@@ -40,8 +40,8 @@ extension OpsStore {
     func stats(_ window: StatsWindow) async throws(PostgresError) -> Stats {
         let answers = try await pool.execute([
             Query(
-                Self.counts,
-                [.int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval)]),
+                Self.counts, .int4(Int32(window.width)), .int(window.since), .int(window.until),
+                .int(window.interval)),
             Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.lag, rowsExpected: 1),
         ])
         var stats = Stats(window)

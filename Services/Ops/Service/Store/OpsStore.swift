@@ -7,17 +7,9 @@ import Timeline
 
 /// All SQL of the service: its own tables, and its searches of the log.
 struct OpsStore: Sendable {
-    /// A stored state of a service.
-    struct StateDigest: Sendable {
-        let key: AggregateKey
-        /// The SHA-256 of the binary form.
-        let digest: [UInt8]
-        let machineVersion: Int
-        /// The offset of its last event.
-        let offset: Int
-        let eventCount: Int
-        let nextDeadline: Instant?
-    }
+    /// A stored state: key, SHA-256 of its binary form, machine version, offset of the last event, number of events,
+    /// and next deadline.
+    typealias StateDigest = (AggregateKey, [UInt8], Int, Int, Int, Instant?)
 
     /// The maximum number of events that one transaction counts.
     private static let batch: Int32 = 2000
@@ -44,10 +36,7 @@ struct OpsStore: Sendable {
     /// Returns up to `count` randomly chosen states of a service.
     func digests(of service: String, partition: Int, count: Int) async throws(PostgresError) -> [StateDigest] {
         try await pool.execute(Self.digests, .text(service), .partition(partition), .int4(Int32(count)))
-            .decode((AggregateKey, [UInt8], Int, Int, Int, Instant?).self).map {
-                StateDigest(
-                    key: $0, digest: $1, machineVersion: $2, offset: $3, eventCount: $4, nextDeadline: $5)
-            }
+            .decode(StateDigest.self)
     }
 
     /// Returns the partitions with events that are not counted, and the numbers of these events.

@@ -57,11 +57,8 @@ extension PushStore {
     func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
         let home = partition(ofTeam: key.teamID)
         let call = Query(
-            Self.addKey,
-            [
-                .partition(home), .text(key.teamID), .text(key.environment.rawValue), .text(key.keyID),
-                .text(key.publicKey), .texts(key.topics),
-            ])
+            Self.addKey, .partition(home), .text(key.teamID), .text(key.environment.rawValue), .text(key.keyID),
+            .text(key.publicKey), .texts(key.topics))
         guard let request else {
             _ = try await pool.execute(call)
             return

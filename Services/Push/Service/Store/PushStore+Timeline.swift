@@ -53,11 +53,11 @@ extension PushStore {
             if let device {
                 [
                     Query(
-                        Self.receivedByDevice,
-                        [.partition(device.partition(of: partitions)), .uuid(apnsID), .key(device)])
+                        Self.receivedByDevice, .partition(device.partition(of: partitions)), .uuid(apnsID), .key(device)
+                    )
                 ]
             } else {
-                (0..<partitions).map { Query(Self.receivedWithID, [.partition($0), .uuid(apnsID)]) }
+                (0..<partitions).map { Query(Self.receivedWithID, .partition($0), .uuid(apnsID)) }
             }
         let found = try await pool.execute(calls).flatMap { try $0.decode((String, Instant).self) }
         return found.max { $0.1 < $1.1 }.flatMap { NotificationID($0.0) }

@@ -14,10 +14,7 @@ struct PushStore: Sendable {
     let owner = UUID.random()
 
     static func migrations() throws -> [Migration] {
-        let files = [
-            ("0002_push.sql", PackageResources._002_push_sql)
-        ]
-        return try files.map { try Migration(fileName: $0.0, sql: String(decoding: $0.1, as: UTF8.self)) }
+        [try Migration(fileName: "0002_push.sql", utf8: PackageResources._002_push_sql)]
     }
 
     /// Returns the parameters of a key: its partition and its text.

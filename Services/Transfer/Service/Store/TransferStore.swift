@@ -6,9 +6,6 @@ struct TransferStore: Sendable {
     let partitions: Int
 
     static func migrations() throws -> [Migration] {
-        let files: [(name: String, bytes: [UInt8])] = [
-            ("0002_transfer.sql", PackageResources._002_transfer_sql)
-        ]
-        return try files.map { try Migration(fileName: $0.name, sql: String(decoding: $0.bytes, as: UTF8.self)) }
+        [try Migration(fileName: "0002_transfer.sql", utf8: PackageResources._002_transfer_sql)]
     }
 }
