@@ -26,14 +26,14 @@ struct CredentialSweep: Service {
 
     /// Checks every old credential once.
     func sweep() async throws {
-        var old: [TransferStore.CredentialKey] = []
+        var old: [(AggregateKey, String)] = []
         for partition in 0..<store.partitions {
             old += try await store.oldCredentials(of: partition, age)
         }
         guard !old.isEmpty else { return }
         let used = try await states.challenges()
-        for place in old where used[place.device]?.contains(place.challenge) != true {
-            try await store.removeCredential(place.device, place.challenge)
+        for (device, challenge) in old where used[device]?.contains(challenge) != true {
+            try await store.removeCredential(device, challenge)
         }
     }
 }

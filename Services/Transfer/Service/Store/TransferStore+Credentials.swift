@@ -5,12 +5,6 @@ import Records
 
 // The table `transfer.credentials`. Credentials are not in the log, because its events can't be removed one by one.
 extension TransferStore {
-    /// The key of a credential.
-    struct CredentialKey: Sendable {
-        let device: AggregateKey
-        let challenge: String
-    }
-
     private static let insert = Statement(
         """
         INSERT INTO transfer.credentials (partition, device, challenge, credential, stored_at)
@@ -46,9 +40,9 @@ extension TransferStore {
         try await pool.execute(Self.remove, parameters(key, challenge))
     }
 
-    /// Returns the credentials that were stored at least `age` ago.
-    func oldCredentials(of partition: Int, _ age: Duration) async throws(PostgresError) -> [CredentialKey] {
+    /// Returns the devices and challenges of the credentials that were stored at least `age` ago.
+    func oldCredentials(of partition: Int, _ age: Duration) async throws(PostgresError) -> [(AggregateKey, String)] {
         try await pool.execute(Self.old, .partition(partition), .double(Double(age.components.seconds)))
-            .decode((AggregateKey, String).self).map { CredentialKey(device: $0, challenge: $1) }
+            .decode((AggregateKey, String).self)
     }
 }

@@ -27,28 +27,30 @@ extension TransferStore {
     func forEachState(
         page: Int, _ body: (AggregateKey, TransferMachine) async throws -> Void
     ) async throws {
-        for partition in 0..<partitions {
-            var after = ""
-            while true {
-                let rows = try await states(of: partition, after: after, limit: page)
-                for row in rows {
-                    guard row.version == TransferMachine.version, let state = TransferMachine(binary: row.state) else {
-                        throw StateUnreadable(key: row.key)
-                    }
-                    try await body(row.key, state)
+        try await forEachPage(of: page) { rows in
+            for (key, binary, version) in rows {
+                guard version == TransferMachine.version, let state = TransferMachine(binary: binary) else {
+                    throw StateUnreadable(key: key)
                 }
-                guard rows.count == page, let last = rows.last else { break }
-                after = last.key.description
+                try await body(key, state)
             }
         }
     }
 
-    /// Returns a page of the states of a partition, ordered by key.
-    func states(
-        of partition: Int, after key: String, limit: Int
-    ) async throws(PostgresError) -> [(key: AggregateKey, state: [UInt8], version: Int)] {
-        try await pool.execute(Self.states, .partition(partition), .text(key), .int(limit))
-            .decode((AggregateKey, [UInt8], Int).self).map { ($0, $1, $2) }
+    /// Calls `body` for pages of stored states with their machine versions, partition by partition, ordered by key.
+    func forEachPage(
+        of limit: Int, _ body: ([(key: AggregateKey, state: [UInt8], version: Int)]) async throws -> Void
+    ) async throws {
+        for partition in 0..<partitions {
+            var after = ""
+            while true {
+                let rows = try await pool.execute(Self.states, .partition(partition), .text(after), .int(limit))
+                    .decode((AggregateKey, [UInt8], Int).self).map { (key: $0, state: $1, version: $2) }
+                try await body(rows)
+                guard rows.count == limit, let last = rows.last else { break }
+                after = last.key.description
+            }
+        }
     }
 }
 

@@ -149,19 +149,11 @@ final class TransferWorkers: Service {
 
     /// Scans all states. Offers attempts without a worker, and takes over the attempts of dead workers.
     private func scan() async throws {
-        for partition in 0..<parts.tail.partitions {
-            var after = ""
-            while true {
-                let rows = try await store.states(of: partition, after: after, limit: Self.page)
-                let found = rows.flatMap { row in
-                    attempts(of: row.key, TransferMachine(binary: row.state))
-                }
-                // Reads the leases after the states, because a worker gets its lease before its first attempt.
-                let alive = found.isEmpty ? [] : try await store.livingWorkers()
-                for (offer, worker) in found { try await look(at: offer, worker, alive) }
-                guard rows.count == Self.page, let last = rows.last else { break }
-                after = last.key.description
-            }
+        try await store.forEachPage(of: Self.page) { states in
+            let found = states.flatMap { attempts(of: $0.key, TransferMachine(binary: $0.state)) }
+            // Reads the leases after the states, because a worker gets its lease before its first attempt.
+            let alive = found.isEmpty ? [] : try await store.livingWorkers()
+            for (offer, worker) in found { try await look(at: offer, worker, alive) }
         }
     }
 
