@@ -33,7 +33,7 @@ public struct EventFilter: Sendable, Equatable {
     /// Whether a database index finds the matching events.
     var isIndexed: Bool { key != nil || correlation != nil }
     /// Whether a skip index can exclude blocks.
-    var isOutlined: Bool { !types.isEmpty || !services.isEmpty || since != nil || until != nil }
+    var hasSkipIndex: Bool { !types.isEmpty || !services.isEmpty || since != nil || until != nil }
     /// Whether every event matches.
     var isEmpty: Bool { self == EventFilter() }
 
@@ -71,7 +71,8 @@ public typealias PositionVector = [Int: Int]
 
 /// A page of the feed.
 public struct EventPage: Sendable, Equatable {
-    /// The events: by offset within a partition, by append time across partitions.
+    /// The events: by offset within a partition, by append time across partitions. Across pages, filters without a
+    /// database index keep only the order of each partition.
     public var events: [Event]
     /// The position of the next page.
     public var next: PositionVector

@@ -23,29 +23,40 @@ public struct LogSpan: Sendable, Equatable {
         self.high = high
     }
 
-    /// Creates the rest of a partition after an offset in the direction of the order; nil if it is empty.
-    init?(_ partition: Int, _ offset: Int, _ order: EventOrder, _ bounds: (head: Int, droppedTo: Int)) {
+    /// Creates the rest of a partition after an offset in the direction of the order.
+    init(_ partition: Int, from offset: Int, _ order: EventOrder, _ bounds: (head: Int, droppedTo: Int)) {
         self.partition = partition
-        switch order {
-        case .oldest: (low, high) = (offset, bounds.head)
-        case .newest: (low, high) = (bounds.droppedTo, offset)
-        }
-        guard low < high else { return nil }
+        (low, high) = order == .oldest ? (offset, bounds.head) : (bounds.droppedTo, offset)
     }
+
+    var isEmpty: Bool { low >= high }
 
     /// Returns the first `count` offsets in the direction of the order.
     func first(_ count: Int, _ order: EventOrder) -> LogSpan {
-        switch order {
-        case .oldest: LogSpan(partition: partition, low: low, high: min(high, low + count))
-        case .newest: LogSpan(partition: partition, low: max(low, high - count), high: high)
-        }
+        var span = self
+        let count = min(count, high - low)
+        if order == .oldest { span.high = low + count } else { span.low = high - count }
+        return span
     }
+
+    /// Returns the position before the span in the direction of the order.
+    func start(_ order: EventOrder) -> Int { order == .oldest ? low : high }
 
     /// Returns the position after the span in the direction of the order.
     func end(_ order: EventOrder) -> Int { order == .oldest ? high : low }
+
+    /// Removes the offsets up to a position.
+    mutating func advance(to position: Int, _ order: EventOrder) {
+        if order == .oldest { low = position } else { high = position }
+    }
+
+    /// Removes the offsets up to an event's.
+    mutating func advance(past offset: Int, _ order: EventOrder) {
+        advance(to: order == .oldest ? offset : offset - 1, order)
+    }
 }
 
-/// A scan plan: the spans that one statement reads, and the position after them.
+/// A scan plan: the spans that one statement reads.
 struct ScanPlan {
     /// The number of blocks of each partition in the first statement: most queries need few.
     static let first = 2
@@ -56,15 +67,8 @@ struct ScanPlan {
     static let between = 512
 
     var spans: [LogSpan] = []
-    var position: PositionVector = [:]
-
-    /// Returns the watermarks: the last offset to read of each partition that is not read to its end.
-    func watermarks(_ rest: [LogSpan], _ order: EventOrder) -> [(partition: Int, offset: Int)] {
-        rest.compactMap { span in
-            guard let position = position[span.partition], position != span.end(order) else { return nil }
-            return (span.partition, order == .oldest ? position : position + 1)
-        }
-    }
+    /// The offsets that remain after the plan, one span for each partition.
+    var rest: [LogSpan] = []
 
     /// Appends a block after those of its partition, and merges it with the previous one if they are close.
     private mutating func append(_ part: LogSpan, _ order: EventOrder) {
@@ -79,26 +83,21 @@ struct ScanPlan {
         spans.append(part)
     }
 
-    /// Reads whole spans, at most one of each partition.
-    init(all spans: [LogSpan], _ order: EventOrder) {
-        self.spans = spans
-        for span in spans { position[span.partition] = span.end(order) }
-    }
-
     /// Reads blocks, at most `window` offsets of each partition, and skips the offsets between them. After the last
     /// block it skips to the end of the span, if there are fewer than `count` blocks.
-    init(_ rest: [LogSpan], _ wanted: [LogSpan], _ order: EventOrder, atMost count: Int, window: Int) {
-        let found = Dictionary(grouping: wanted, by: \.partition)
-        for span in rest {
+    init(_ unread: [LogSpan], _ blocks: [LogSpan], _ order: EventOrder, atMost count: Int, window: Int) {
+        let found = Dictionary(grouping: blocks, by: \.partition)
+        for var span in unread {
             let blocks = found[span.partition] ?? []
             var left = window
             for block in blocks where left > 0 {
                 let part = block.first(left, order)
                 left -= part.high - part.low
                 append(part, order)
-                position[span.partition] = part.end(order)
+                span.advance(to: part.end(order), order)
             }
-            if left > 0, blocks.count < count { position[span.partition] = span.end(order) }
+            if left > 0, blocks.count < count { span.advance(to: span.end(order), order) }
+            rest.append(span)
         }
     }
 }

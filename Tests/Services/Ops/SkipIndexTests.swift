@@ -10,7 +10,8 @@ import Timeline
 @Suite("The skip index", .timeLimit(.minutes(5))) struct SkipIndexTests {
     private static let types = ["a.rare.one", "a.some.thing", "b.often.so"]
 
-    /// For any counted part of the log, any filter and any page size, each matching event is returned once, in order.
+    /// For any counted part of the log, any filter and any page size, each matching event is returned once. A page
+    /// is in the order of append times, and each partition over all pages in the order of offsets.
     @Test(arguments: EventOrder.allCases) func `queries with the skip index miss no matching event`(_ order: EventOrder)
         async throws
     {
@@ -34,11 +35,19 @@ import Timeline
                 var place: PositionVector?
                 repeat {
                     let page = try await queries.page(filter, order, from: place, limit: limit)
+                    let sorted = sortedByTime(page.events)
+                    #expect(page.events.map(\.id) == (order == .oldest ? sorted : sorted.reversed()).map(\.id))
                     found += page.events
                     place = page.isComplete ? nil : page.next
                 } while place != nil
-                let wanted = all.filter(filter.wants).map(\.id)
-                #expect(found.map(\.id) == (order == .oldest ? wanted : wanted.reversed()), "\(number): \(filter)")
+                let wanted = all.filter(filter.wants)
+                #expect(found.count == wanted.count, "\(number): \(filter)")
+                for partition in 0..<OpsFixture.partitions {
+                    let ids = wanted.filter { $0.partition == partition }.map(\.id)
+                    #expect(
+                        found.filter { $0.partition == partition }.map(\.id)
+                            == (order == .oldest ? ids : ids.reversed()), "\(number): \(filter)")
+                }
             }
         }
     }
@@ -131,7 +140,12 @@ extension OpsFixture {
         let events = try rows.flatMap { rows in
             try rows.map { row throws(PostgresError) in try LogReader.event(row) }
         }
-        func place(_ event: Event) -> (Int, Int) { (event.offset * (event.partition + 1), event.partition) }
-        return events.sorted { place($0) < place($1) }
+        return sortedByTime(events)
     }
+}
+
+/// Sorts events of `OpsFixture.fill` by append time.
+private func sortedByTime(_ events: [Event]) -> [Event] {
+    func rank(_ event: Event) -> (Int, Int) { (event.offset * (event.partition + 1), event.partition) }
+    return events.sorted { rank($0) < rank($1) }
 }
