@@ -140,7 +140,7 @@ var targets: [Target] = [
             "Records", "Timeline", "Contracts", "Machines", "Postgres", httpClient, nioCore, nioPosix, logging,
             collections,
         ],
-        path: "Tests/Support", exclude: ["Counterd"], swiftSettings: strict, plugins: generatesRecords()),
+        path: "Tests/Support", exclude: ["CounterService"], swiftSettings: strict, plugins: generatesRecords()),
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
     .target(
         name: "Attack",
@@ -158,12 +158,12 @@ var targets: [Target] = [
         ],
         path: "Tests/Benchmarks", swiftSettings: strict),
     .executableTarget(
-        name: "counterd",
+        name: "CounterService",
         dependencies: [
             "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle,
             unixSignals,
         ],
-        path: "Tests/Support/Counterd", swiftSettings: strict),
+        path: "Tests/Support/CounterService", swiftSettings: strict),
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
     tests("RecordsTests", "Shared/Records", ["Records", "TestSupport", collections]),
@@ -173,7 +173,7 @@ var targets: [Target] = [
         "PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging, nioCore, nioPosix, nioSSL]),
     tests(
         "RuntimeTests", "Shared/Runtime",
-        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "counterd", logging, lifecycle]),
+        pure + ["Postgres", "EventLog", "Runtime", "TestSupport", "CounterService", logging, lifecycle]),
     tests(
         "EventLogTests", "Shared/EventLog", pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging]),
     tests(

@@ -65,8 +65,8 @@ extension ClockControl {
             case .new: break
             case .underWay(let former): target = former
             case .answered(let answer):
-                guard let moment = Int64(String(decoding: answer, as: UTF8.self)) else { throw IdempotencyConflict() }
-                start.now = Instant(milliseconds: moment)
+                guard let end = Int64(String(decoding: answer, as: UTF8.self)) else { throw IdempotencyConflict() }
+                start.now = Instant(milliseconds: end)
                 return start
             }
         }

@@ -38,13 +38,13 @@ public struct EventHistory<D: EventData>: Sendable {
     }
 
     /// Returns the events of an app since an instant and the last one before it, oldest first.
-    public func since(_ moment: Instant, _ key: AggregateKey, app: String) async throws -> [Entry] {
+    public func since(_ start: Instant, _ key: AggregateKey, app: String) async throws -> [Entry] {
         var found: [Entry] = []
         let limit = 200
         while true {
             // The times of a device's events never go back, so no event before the first older one is younger.
             let entries = try await page(key, app: app, before: found.last?.offset ?? .max, limit: limit)
-            let young = entries.prefix { $0.time >= moment }
+            let young = entries.prefix { $0.time >= start }
             found += entries.prefix(young.count + 1)
             guard young.count == limit else { return found.reversed() }
         }

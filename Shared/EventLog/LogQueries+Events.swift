@@ -6,7 +6,7 @@ public import Timeline
 extension LogQueries {
     // An id begins with its time, which grows along a day's table, so the BRIN index finds it.
     private static let byID = Statement("SELECT \(LogReader.columns) FROM bus.events WHERE id = $1 LIMIT 1")
-    private static let byPlace = Statement(
+    private static let byPosition = Statement(
         "SELECT \(LogReader.columns) FROM bus.events WHERE partition = $1 AND log_offset = $2")
     // One lookup for each partition: the index begins with the partition.
     private static let related = Statement(

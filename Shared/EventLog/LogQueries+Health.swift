@@ -71,7 +71,7 @@ public struct DensityCheck: Sendable, Equatable {
 }
 
 extension LogQueries {
-    private static let places = Statement(
+    private static let positions = Statement(
         """
         SELECT c.consumer, c.partition, c.log_offset, p.head,
             CASE WHEN c.lease_expires > clock_timestamp() THEN c.owner END, c.attempts, waiting.appended_at
@@ -89,7 +89,7 @@ extension LogQueries {
         """)
     private static let letters = Statement(
         """
-        SELECT consumer, key, partition, log_offset, due, reason, set_aside_at FROM bus.dead_letters
+        SELECT consumer, key, partition, log_offset, due, reason, parked_at FROM bus.dead_letters
         WHERE ($1 IS NULL OR consumer = $1)
             AND ($2::text IS NULL OR (consumer, partition, key, log_offset) > ($2, $3::int4, $4::text, $5::int8))
         ORDER BY consumer, partition, key, log_offset LIMIT $6
@@ -106,7 +106,7 @@ extension LogQueries {
                 partition: partition, offset: offset, head: head, owner: owner, attempts: attempts,
                 waitingSince: since?.milliseconds)
             if consumers.last?.name == name {
-                consumers[consumers.count - 1].places.append(position)
+                consumers[consumers.count - 1].positions.append(position)
             } else {
                 consumers.append((name, [position]))
             }

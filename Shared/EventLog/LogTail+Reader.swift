@@ -68,12 +68,12 @@ extension LogTail {
         /// Sends a mark if the position has moved since the last one, and the reader has consumed that one.
         mutating func mark(at now: ContinuousClock.Instant, every interval: Duration, _ position: (Int) -> Int?) {
             guard now - markedAt >= interval, marks == taken.marks else { return }
-            var place = from
-            for (partition, offset) in from { place[partition] = max(offset, position(partition) ?? offset) }
-            guard place != mark else { return }
-            (mark, markedAt) = (place, now)
+            var latest = from
+            for (partition, offset) in from { latest[partition] = max(offset, position(partition) ?? offset) }
+            guard latest != mark else { return }
+            (mark, markedAt) = (latest, now)
             marks += 1
-            continuation.yield(.mark(place))
+            continuation.yield(.mark(latest))
         }
     }
 }

@@ -15,7 +15,7 @@ public final class LogTail: Service {
     public static let readerBytes = 8 << 20
     static let chunk = 500
 
-    private struct Place {
+    private struct FollowedPartition {
         var position: Int
         var keyed: [AggregateKey: Set<Int>] = [:]
         var others: Set<Int> = []
@@ -24,7 +24,7 @@ public final class LogTail: Service {
 
     private struct State {
         /// The followed partitions.
-        var places: [Int: Place] = [:]
+        var followed: [Int: FollowedPartition] = [:]
         var readers: [Int: Reader] = [:]
         /// The readers that get marks.
         var marked: Set<Int> = []
@@ -131,7 +131,7 @@ public final class LogTail: Service {
 
     private func look(at touched: [Int]?) {
         let isNeeded = state.withLock { state in
-            let wanted = touched.map { Set($0).intersection(state.places.keys) } ?? Set(state.places.keys)
+            let wanted = touched.map { Set($0).intersection(state.followed.keys) } ?? Set(state.followed.keys)
             state.touched.formUnion(wanted)
             return !wanted.isEmpty
         }
@@ -145,7 +145,7 @@ public final class LogTail: Service {
                 defer { state.touched.removeAll() }
                 state.passes += 1
                 let positions = state.touched.sorted().compactMap { partition in
-                    state.places[partition].map { (partition, $0.position) }
+                    state.followed[partition].map { (partition, $0.position) }
                 }
                 return (state.passes, positions)
             }
@@ -173,7 +173,7 @@ public final class LogTail: Service {
             guard now >= state.markedNext else { return }
             state.markedNext = now + min(markInterval, .milliseconds(500))
             for id in state.marked {
-                state.readers[id]?.mark(at: now, every: markInterval) { state.places[$0]?.position }
+                state.readers[id]?.mark(at: now, every: markInterval) { state.followed[$0]?.position }
             }
         }
     }
@@ -181,16 +181,16 @@ public final class LogTail: Service {
     private func route(_ events: [Event], _ partition: Int, _ position: Int, _ pass: Int) {
         let slow = state.withLock { state -> [Live.Steps.Continuation] in
             // Readers may have left or joined during the read.
-            guard let place = state.places[partition], place.position == position, let last = events.last else {
+            guard let followed = state.followed[partition], followed.position == position, let last = events.last else {
                 return []
             }
-            state.places[partition]?.position = last.offset
+            state.followed[partition]?.position = last.offset
             if events.count == Self.chunk { state.touched.insert(partition) }
             var slow: [Live.Steps.Continuation] = []
             // A disconnected reader gets no more events, because it resumes after its last one.
             var cut: Set<Int> = []
             for event in events {
-                for id in place.keyed[event.key, default: []].union(place.others) {
+                for id in followed.keyed[event.key, default: []].union(followed.others) {
                     guard !cut.contains(id), let reader = state.readers[id],
                         event.offset > reader.from[partition, default: 0],
                         reader.selection.wants(event)
@@ -210,7 +210,7 @@ public final class LogTail: Service {
     /// Joins a reader that has all events up to `positions`; nil if the tail is ahead, so that it must replay more.
     func join(_ selection: LogSelection, at positions: [Int: Int], isMarked: Bool) -> Live? {
         let joined: Live? = state.withLock { state in
-            guard positions.allSatisfy({ state.places[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
+            guard positions.allSatisfy({ state.followed[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
                 return nil
             }
             // `hand` limits the unread events.
@@ -221,13 +221,13 @@ public final class LogTail: Service {
             state.readers[id] = reader
             if isMarked { state.marked.insert(id) }
             for (partition, position) in positions {
-                var place = state.places[partition] ?? Place(position: position)
+                var followed = state.followed[partition] ?? FollowedPartition(position: position)
                 if case .key(let key) = selection {
-                    place.keyed[key, default: []].insert(id)
+                    followed.keyed[key, default: []].insert(id)
                 } else {
-                    place.others.insert(id)
+                    followed.others.insert(id)
                 }
-                state.places[partition] = place
+                state.followed[partition] = followed
             }
             continuation.onTermination = { [weak self] _ in self?.leave(id) }
             return Live(steps: steps, taken: reader.taken)
@@ -241,14 +241,14 @@ public final class LogTail: Service {
             guard let reader = state.readers.removeValue(forKey: id) else { return }
             state.marked.remove(id)
             for partition in reader.from.keys {
-                guard var place = state.places[partition] else { continue }
+                guard var followed = state.followed[partition] else { continue }
                 if case .key(let key) = reader.selection {
-                    place.keyed[key]?.remove(id)
-                    if place.keyed[key]?.isEmpty == true { place.keyed[key] = nil }
+                    followed.keyed[key]?.remove(id)
+                    if followed.keyed[key]?.isEmpty == true { followed.keyed[key] = nil }
                 } else {
-                    place.others.remove(id)
+                    followed.others.remove(id)
                 }
-                state.places[partition] = place.isEmpty ? nil : place
+                state.followed[partition] = followed.isEmpty ? nil : followed
             }
         }
     }

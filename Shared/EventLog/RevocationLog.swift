@@ -63,16 +63,16 @@ public struct RevocationLog: Sendable {
             Query(
                 LogReader.following, .partition($0.partition), .int($0.position), .texts(Self.types), .int(Self.chunk))
         }
-        for (place, rows) in zip(behind, try await pool.execute(queries)) {
+        for (cursor, rows) in zip(behind, try await pool.execute(queries)) {
             var last = 0
             for row in rows {
                 let event = try LogReader.event(row)
                 last = event.offset
                 if let device = event.key.device { found.devices[device] = event.offset }
             }
-            let reached = rows.count == Self.chunk ? last : min(place.position + LogReader.scanLimit, place.head)
-            found.positions[place.partition] = reached
-            if reached < place.head { isAtHead = false }
+            let reached = rows.count == Self.chunk ? last : min(cursor.position + LogReader.scanLimit, cursor.head)
+            found.positions[cursor.partition] = reached
+            if reached < cursor.head { isAtHead = false }
         }
         return (found, isAtHead)
     }

@@ -100,13 +100,13 @@ extension Connection {
 
     /// Sets the timer that ends a wait for the socket. A later wait uses an earlier timer, and sets it again if it
     /// fires too early. So a connection has one timer for all its calls.
-    private func setAlarm(_ moment: ContinuousClock.Instant) {
-        if let alarm, alarm <= moment { return }
-        alarm = moment
-        let wait = max(ContinuousClock.now.duration(to: moment), .zero)
+    private func setAlarm(_ time: ContinuousClock.Instant) {
+        if let alarm, alarm <= time { return }
+        alarm = time
+        let wait = max(ContinuousClock.now.duration(to: time), .zero)
         executor.queue.asyncAfter(deadline: .now() + wait.dispatchInterval) { [weak self] in
             self?.assumeIsolated { connection in
-                if connection.alarm == moment { connection.alarm = nil }
+                if connection.alarm == time { connection.alarm = nil }
                 connection.wake()
             }
         }
@@ -135,8 +135,8 @@ extension Connection {
         executor.queue.async { [weak self] in self?.assumeIsolated { $0.wake() } }
     }
 
-    nonisolated func wakeSoon(at moment: ContinuousClock.Instant) {
-        let wait = max(ContinuousClock.now.duration(to: moment), .zero)
+    nonisolated func wakeSoon(at time: ContinuousClock.Instant) {
+        let wait = max(ContinuousClock.now.duration(to: time), .zero)
         executor.queue.asyncAfter(deadline: .now() + wait.dispatchInterval) { [weak self] in
             self?.assumeIsolated { $0.wake() }
         }

@@ -7,7 +7,7 @@ import Synchronization
 /// because the connection's thread is blocked.
 public final class PipelineDeadline: Sendable {
     /// In nanoseconds of the system's uptime; 0 without a current call that has a deadline.
-    private let moment = Atomic<UInt64>(0)
+    private let uptime = Atomic<UInt64>(0)
 
     /// Creates a deadline without a current call.
     public init() {}
@@ -18,15 +18,15 @@ public final class PipelineDeadline: Sendable {
     public func begin(_ timeout: Duration) {
         let (seconds, attoseconds) = timeout.components
         let nanoseconds = UInt64(clamping: seconds) &* 1_000_000_000 &+ UInt64(clamping: attoseconds / 1_000_000_000)
-        moment.store(DispatchTime.now().uptimeNanoseconds &+ nanoseconds, ordering: .relaxed)
+        uptime.store(DispatchTime.now().uptimeNanoseconds &+ nanoseconds, ordering: .relaxed)
     }
 
     /// Ends the deadline: the call has returned.
-    public func end() { moment.store(0, ordering: .relaxed) }
+    public func end() { uptime.store(0, ordering: .relaxed) }
 
     /// The identity of the overdue call; nil if no call is overdue.
     public var overdueCall: UInt64? {
-        let moment = moment.load(ordering: .relaxed)
-        return moment != 0 && moment < DispatchTime.now().uptimeNanoseconds ? moment : nil
+        let uptime = uptime.load(ordering: .relaxed)
+        return uptime != 0 && uptime < DispatchTime.now().uptimeNanoseconds ? uptime : nil
     }
 }

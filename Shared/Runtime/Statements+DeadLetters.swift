@@ -37,7 +37,7 @@ extension Statements {
         "UPDATE bus.cursors SET parked = parked - 1 WHERE partition = $1 AND consumer = $2")
     static let letters = Statement(
         """
-        SELECT partition::int8, key, log_offset, due, reason, set_aside_at FROM bus.dead_letters
+        SELECT partition::int8, key, log_offset, due, reason, parked_at FROM bus.dead_letters
         WHERE consumer = $1 AND (partition, key, log_offset) > ($3, $4, $5) ORDER BY partition, key, log_offset LIMIT $2
         """)
     static let parkedCount = Statement("SELECT coalesce(sum(parked), 0)::int8 FROM bus.cursors WHERE consumer = $1")

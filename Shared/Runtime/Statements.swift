@@ -79,18 +79,18 @@ struct Statements: Sendable {
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
         slots = Statement(
-            "SELECT page, taken FROM \"\(service)\".slot_pages WHERE partition = $1 AND ceiling = $2")
+            "SELECT page, taken FROM \"\(service)\".slot_pages WHERE partition = $1 AND slots_per_second = $2")
         writeMoments = Statement(
             """
-            INSERT INTO "\(service)".slot_pages (partition, ceiling, page, ends, taken)
+            INSERT INTO "\(service)".slot_pages (partition, slots_per_second, page, ends, taken)
             SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
-            ON CONFLICT (partition, ceiling, page) DO UPDATE SET taken = excluded.taken
+            ON CONFLICT (partition, slots_per_second, page) DO UPDATE SET taken = excluded.taken
             """)
         // Ended pages, also of former ceilings, and empty pages.
         dropMoments = Statement(
             """
             DELETE FROM "\(service)".slot_pages
-            WHERE partition = $1 AND (ends < $4 OR ceiling = $2 AND page = ANY($3))
+            WHERE partition = $1 AND (ends < $4 OR slots_per_second = $2 AND page = ANY($3))
             """)
     }
 

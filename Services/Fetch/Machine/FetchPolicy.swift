@@ -22,10 +22,10 @@ public struct FetchPolicy: Sendable {
     /// The weight of the activity on the device in a score.
     public var deviceActivityWeight = 150
 
-    /// The score that a slot must reach at the earliest time. From there it falls to 0 within ``patience(_:)``.
+    /// The score that a slot must reach at the earliest time. From there it falls to 0 within ``thresholdDecay(_:)``.
     public var threshold = 600
     /// The time in which the threshold falls to 0, in effective intervals of the app. It is limited to the horizon.
-    public var patiencePaces: Int64 = 8
+    public var thresholdDecayIntervals: Int64 = 8
     /// The score that a slot loses for each effective interval of waiting.
     public var delayCost = 60
     /// The least effective interval. It lets an app with the interval `minimum` get as many refreshes as others.
@@ -126,7 +126,9 @@ public struct FetchPolicy: Sendable {
     }
 
     /// Returns the time after which any slot is good enough.
-    func patience(_ effectiveInterval: Interval) -> Interval {
-        min(horizon, Interval(milliseconds: min(effectiveInterval.milliseconds, horizon.milliseconds) * patiencePaces))
+    func thresholdDecay(_ effectiveInterval: Interval) -> Interval {
+        min(
+            horizon,
+            Interval(milliseconds: min(effectiveInterval.milliseconds, horizon.milliseconds) * thresholdDecayIntervals))
     }
 }

@@ -31,7 +31,7 @@ public enum Fetch {
         .number("FETCH_WEIGHT_NETWORK", 250, 0...1000, "weight of the network in a score"),
         .number("FETCH_WEIGHT_ACTIVITY", 150, 0...1000, "weight of an unused device in a score"),
         .number("FETCH_THRESHOLD", 600, 0...1000, "initial threshold for the score of a slot, in thousandths"),
-        .number("FETCH_PATIENCE_PACES", 8, 1...96, "intervals of an app in which the threshold falls to 0"),
+        .number("FETCH_THRESHOLD_DECAY_INTERVALS", 8, 1...96, "intervals of an app in which the threshold falls to 0"),
         .number(
             "FETCH_DELAY_COST", 60, 0...1000, "score that a slot loses for each interval of waiting, in thousandths"),
     ]
@@ -86,7 +86,9 @@ extension FetchPolicy {
         if let weight = configuration.number("FETCH_WEIGHT_NETWORK") { networkWeight = Int(weight) }
         if let weight = configuration.number("FETCH_WEIGHT_ACTIVITY") { deviceActivityWeight = Int(weight) }
         if let score = configuration.number("FETCH_THRESHOLD") { threshold = Int(score) }
-        if let paces = configuration.number("FETCH_PATIENCE_PACES") { patiencePaces = Int64(paces) }
+        if let intervals = configuration.number("FETCH_THRESHOLD_DECAY_INTERVALS") {
+            thresholdDecayIntervals = Int64(intervals)
+        }
         if let cost = configuration.number("FETCH_DELAY_COST") { delayCost = Int(cost) }
         if let size = configuration.number("FETCH_APP_DATA_KILOBYTES") { appBudget.bytes = Int(size) * 1000 }
         if let size = configuration.number("FETCH_DEVICE_DATA_KILOBYTES") { deviceBudget.bytes = Int(size) * 1000 }

@@ -30,7 +30,7 @@ struct EventFeed: AsyncSequence, Sendable {
         let filter: EventFilter
         var position: PositionVector
         /// The position that was sent last.
-        var told: PositionVector?
+        var sent: PositionVector?
         var isCut = false
 
         private var id: String { EncodedPosition(position.mapValues(Int64.init)).description }
@@ -43,11 +43,11 @@ struct EventFeed: AsyncSequence, Sendable {
                     case .event(let event):
                         position[event.partition] = event.offset
                         guard filter.wants(event) else { continue }
-                        told = position
+                        sent = position
                         return ServerSentEvent(id: id, data: String(decoding: event.cloudEvent, as: UTF8.self))
                     case .mark(let mark):
-                        guard mark != told else { continue }
-                        (position, told) = (mark, mark)
+                        guard mark != sent else { continue }
+                        (position, sent) = (mark, mark)
                         return ServerSentEvent(id: id)
                     }
                 }

@@ -28,9 +28,9 @@ struct LagGauge: Service {
             metrics.set(.consumerAge, to: 0, ["consumer": name])
         }
         named.formUnion(consumers.map(\.name))
-        for (name, places) in consumers {
-            metrics.set(.consumerLag, to: Double(places.reduce(0) { $0 + $1.lag }), ["consumer": name])
-            let since = places.compactMap(\.waitingSince).min().map { Instant(milliseconds: $0) }
+        for (name, positions) in consumers {
+            metrics.set(.consumerLag, to: Double(positions.reduce(0) { $0 + $1.lag }), ["consumer": name])
+            let since = positions.compactMap(\.waitingSince).min().map { Instant(milliseconds: $0) }
             let age = since.map { max(.zero, clock.now - $0) } ?? .zero
             metrics.set(.consumerAge, to: age.seconds, ["consumer": name])
         }

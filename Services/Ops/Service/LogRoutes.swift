@@ -21,7 +21,7 @@ struct LogRoutes: Sendable {
         ) { _, _ in
             let consumers = try await asking { try await queries.consumers() }
             return Response(
-                json: Listing(consumers.map { ConsumerDocument($0.name, $0.places).jsonBytes }).bytes)
+                json: Listing(consumers.map { ConsumerDocument($0.name, $0.positions).jsonBytes }).bytes)
         }
         table.add(
             .get, "/v1/dead-letters", "Lists the dead letters of all services or of one",
@@ -38,9 +38,9 @@ struct LogRoutes: Sendable {
                 try await queries.deadLetters(of: query.service, after: query.position, limit: query.limit + 1)
             }
             if letters.isEmpty, let service = query.service { try await requireConsumer(service) }
-            let told = letters.prefix(query.limit)
-            let next = letters.count > query.limit ? told.last.map { DeadLetterCursor($0.position).text } : nil
-            return Response(json: Listing(told.map { DeadLetterDocument($0).jsonBytes }, next: next).bytes)
+            let page = letters.prefix(query.limit)
+            let next = letters.count > query.limit ? page.last.map { DeadLetterCursor($0.position).text } : nil
+            return Response(json: Listing(page.map { DeadLetterDocument($0).jsonBytes }, next: next).bytes)
         }
         table.add(
             .get, "/v1/log/check",
@@ -137,10 +137,10 @@ struct ConsumerDocument: Record {
     /// The real time at which the oldest unread event was appended.
     var waitingSince: Nullable<Instant> = nil
 
-    init(_ name: String, _ places: [ConsumerPosition]) {
+    init(_ name: String, _ positions: [ConsumerPosition]) {
         self.name = name
-        lag = places.reduce(0) { $0 + $1.lag }
-        partitions = places.map { known in
+        lag = positions.reduce(0) { $0 + $1.lag }
+        partitions = positions.map { known in
             var position = Place()
             position.attempts = known.attempts
             position.head = known.head

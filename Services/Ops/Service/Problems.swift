@@ -59,9 +59,9 @@ func asking<T>(_ body: () async throws -> T) async throws -> T {
         case .beyondCalendar:
             throw Problem.invalidDocument.with(fieldErrors: [FieldError(pointer: "/seconds", detail: "\(error)")])
         case .advanceUnderWay: throw Problem.advanceUnderWay
-        case .notSettled(let moment, let laggards):
+        case .notSettled(let time, let laggards):
             throw Problem.notSettled.with(
-                detail: "at \(moment): \(error)",
+                detail: "at \(time): \(error)",
                 faults: laggards.map { FieldError(pointer: "/\($0.consumer)", detail: $0.description) })
         }
     } catch let error as PostgresError where error.isServerFault {

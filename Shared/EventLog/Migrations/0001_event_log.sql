@@ -114,7 +114,7 @@ CREATE TABLE bus.dead_letters (
     due bigint,
     -- The fault. Null for an event that only waits for an earlier dead letter.
     reason text,
-    set_aside_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    parked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT dead_letters_pkey PRIMARY KEY (partition, consumer, key, log_offset),
     CONSTRAINT dead_letters_due_check CHECK ((log_offset = 0) = (due IS NOT NULL))
 );

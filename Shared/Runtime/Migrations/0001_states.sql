@@ -21,12 +21,12 @@ CREATE INDEX states_partition_next_deadline_key_idx ON "{{service}}".states (par
 -- The slot reservations of the machine, in pages of a bitmap. The table stays empty if the machine reserves no slots.
 CREATE TABLE "{{service}}".slot_pages (
     partition integer NOT NULL,
-    -- The number of slots in a second. Each ceiling has its own slots.
-    ceiling integer NOT NULL,
+    -- The number of slots in a second. Each number has its own slots.
+    slots_per_second integer NOT NULL,
     page bigint NOT NULL,
     -- The end of the page, in suite time in milliseconds since 1970.
     ends bigint NOT NULL,
     -- A set bit is a reserved slot.
     taken bytea NOT NULL,
-    CONSTRAINT slot_pages_pkey PRIMARY KEY (partition, ceiling, page)
+    CONSTRAINT slot_pages_pkey PRIMARY KEY (partition, slots_per_second, page)
 ) WITH (fillfactor = 70);

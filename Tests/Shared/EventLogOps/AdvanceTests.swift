@@ -27,7 +27,7 @@ import Timeline
             }
             #expect(try await fixture.events(of: "late").last?.type == RingSet.type)
             for consumer in try await fixture.queries.consumers() {
-                #expect(consumer.places.allSatisfy { $0.lag == 0 })
+                #expect(consumer.positions.allSatisfy { $0.lag == 0 })
             }
             _ = try await fixture.control.advance(by: .seconds(1))
             #expect(try await fixture.events(of: "late").last?.time == start + .seconds(601))

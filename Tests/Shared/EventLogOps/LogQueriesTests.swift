@@ -14,13 +14,13 @@ import Timeline
         for number in 0..<57 { try await fixture.append(to: "d\(number % 9)") }
         for _ in 0..<90 { try await fixture.append(to: "d0") }
         for number in 0..<20 { try await fixture.append(to: "d\(number % 9)") }
-        var place: PositionVector?
+        var position: PositionVector?
         var all: [Event] = []
         while true {
-            let page = try await fixture.queries.page(EventFilter(), order, from: place, limit: limit)
+            let page = try await fixture.queries.page(EventFilter(), order, from: position, limit: limit)
             #expect(page.events.count <= limit)
             all += page.events
-            place = page.next
+            position = page.next
             if page.isComplete { break }
         }
         #expect(all.count == 167 && Set(all.map(\.id)).count == 167)
@@ -99,9 +99,9 @@ import Timeline
 
     @Test func `a position of another log is refused`() async throws {
         let fixture = try await OpsFixture()
-        for place in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
+        for position in [[0: 0], [0: 0, 1: 0, 2: 0, 3: 0], [0: -1, 1: 0, 2: 0]] {
             await #expect(throws: LogQueryError.foreignPosition) {
-                try await fixture.queries.page(EventFilter(), .oldest, from: place, limit: 10)
+                try await fixture.queries.page(EventFilter(), .oldest, from: position, limit: 10)
             }
         }
     }
@@ -208,9 +208,9 @@ import Timeline
         let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
         let consumers = try await fixture.queries.consumers()
         #expect(consumers.map(\.name) == ["counter"])
-        let places = try #require(consumers.first?.places)
-        #expect(places.map(\.lag) == (0..<OpsFixture.partitions).map { $0 == partition ? 3 : 0 })
-        #expect(places.map { $0.waitingSince != nil } == (0..<OpsFixture.partitions).map { $0 == partition })
-        #expect(places.allSatisfy { $0.owner == nil })
+        let positions = try #require(consumers.first?.positions)
+        #expect(positions.map(\.lag) == (0..<OpsFixture.partitions).map { $0 == partition ? 3 : 0 })
+        #expect(positions.map { $0.waitingSince != nil } == (0..<OpsFixture.partitions).map { $0 == partition })
+        #expect(positions.allSatisfy { $0.owner == nil })
     }
 }

@@ -42,12 +42,12 @@ extension RuntimeFixture {
 }
 
 /// A counter in its own process.
-struct Counterd {
+struct CounterProcess {
     let process: ChildProcess
 
     init(_ fixture: RuntimeFixture, _ arguments: String...) async throws {
         process = try ChildProcess.start(
-            ChildProcess.product("counterd"), [fixture.url, "\(fixture.partitions)"] + arguments,
+            ChildProcess.product("CounterService"), [fixture.url, "\(fixture.partitions)"] + arguments,
             // Traps are expected.
             environment: ["SWIFT_BACKTRACE": "enable=no"])
         try await process.waitForLine(containing: "up")

@@ -12,7 +12,7 @@ import Testing
         let fixture = try await RuntimeFixture()
         var deaths = 0
         while true {
-            let replica = try await Counterd(fixture, "commands")
+            let replica = try await CounterProcess(fixture, "commands")
             let isOver = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask { try await replica.process.exit(within: 60) == .exited(0) }
                 defer { group.cancelAll() }

@@ -12,8 +12,8 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5))) struct CrashTests {
     @Test func `a killed replica is replaced within five seconds, and no acknowledged command is lost`() async throws {
         let fixture = try await RuntimeFixture()
-        let victim = try await Counterd(fixture, "load", "5", "50")
-        let survivor = try await Counterd(fixture, "load", "5", "50")
+        let victim = try await CounterProcess(fixture, "load", "5", "50")
+        let survivor = try await CounterProcess(fixture, "load", "5", "50")
         let pings = try await fixture.pinging {
             try await eventuallyTrue { try await fixture.owners() == [2, 2] }
             try await victim.acknowledges(100)
@@ -39,8 +39,8 @@ import Testing
 
     @Test func `a stopped replica that continues handles no event twice`() async throws {
         let fixture = try await RuntimeFixture()
-        let sleeper = try await Counterd(fixture, "load", "5", "50")
-        let other = try await Counterd(fixture, "serve")
+        let sleeper = try await CounterProcess(fixture, "load", "5", "50")
+        let other = try await CounterProcess(fixture, "serve")
         let pings = try await fixture.pinging {
             try await eventuallyTrue { try await fixture.owners() == [2, 2] }
             try await sleeper.acknowledges(50)
@@ -68,7 +68,7 @@ import Testing
         for number in 4..<30 { after.append(try await fixture.append(to: "d\(number)")) }
         var deaths = 0
         while try await fixture.letters() == 0 {
-            let replica = try await Counterd(fixture, "serve", "brittle")
+            let replica = try await CounterProcess(fixture, "serve", "brittle")
             // The event ends it, or it sets the event aside.
             let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
@@ -93,7 +93,7 @@ import Testing
         }
         // Two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
-        let mended = try await Counterd(fixture, "serve", "mended")
+        let mended = try await CounterProcess(fixture, "serve", "mended")
         let observer = try fixture.observer()
         let letters = try await observer.deadLetters()
         #expect(letters.map(\.key) == [.device("d3")])
@@ -107,7 +107,7 @@ import Testing
         var logs: [[Event]] = []
         for _ in 0..<2 {
             let fixture = try await RuntimeFixture()
-            let replica = try await Counterd(fixture, "script", "42", "300")
+            let replica = try await CounterProcess(fixture, "script", "42", "300")
             #expect(try await replica.process.exit(within: 90) == .exited(0))
             #expect(replica.process.output.lines.contains("settled"), "\(replica.process.errors.tail())")
             logs.append(try await fixture.log())

@@ -41,7 +41,7 @@ import Timeline
     @Test(arguments: [SIGKILL, SIGSTOP])
     func `the limits of a dead or stopped replica's devices are extended`(_ signal: Int32) async throws {
         let fixture = try await RuntimeFixture()
-        let victim = try await Counterd(fixture, "serve", "punctual")
+        let victim = try await CounterProcess(fixture, "serve", "punctual")
         try await eventuallyTrue { try await fixture.owners() == [fixture.partitions] }
         // The clock is frozen until the replica is gone, so no ring comes before, even on a slow machine.
         let moment = RealClock().now
@@ -55,12 +55,12 @@ import Timeline
             let now = try await fixture.suiteTime()
             return try await fixture.owners().isEmpty && now > moment + .seconds(4)
         }
-        let next: Counterd
+        let next: CounterProcess
         if signal == SIGSTOP {
             victim.process.signal(SIGCONT)
             next = victim
         } else {
-            next = try await Counterd(fixture, "serve", "punctual")
+            next = try await CounterProcess(fixture, "serve", "punctual")
         }
         try await fixture.wakeUp(until: { $0.count { $0.type == Rang.type } == fixture.partitions })
         let events = try await fixture.log()
@@ -80,8 +80,8 @@ import Timeline
 
     @Test func `the death of one of two replicas is no outage`() async throws {
         let fixture = try await RuntimeFixture()
-        let victim = try await Counterd(fixture, "serve", "punctual")
-        let survivor = try await Counterd(fixture, "serve", "punctual")
+        let victim = try await CounterProcess(fixture, "serve", "punctual")
+        let survivor = try await CounterProcess(fixture, "serve", "punctual")
         try await eventuallyTrue { try await fixture.owners() == [2, 2] }
         try await fixture.freeze(at: RealClock().now)
         try await fixture.setRings(after: .seconds(2))

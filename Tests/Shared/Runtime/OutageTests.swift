@@ -11,7 +11,7 @@ import Testing
     @Test func `services wait for a stopped or killed database and lose nothing`() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
         let fixture = try await RuntimeFixture(cluster)
-        let replica = try await Counterd(fixture, "load", "5", "50")
+        let replica = try await CounterProcess(fixture, "load", "5", "50")
         let pings = try await fixture.pinging {
             try await replica.acknowledges(200)
             try await cluster.stop(.fast)

@@ -75,7 +75,7 @@ import Timeline
         let taken = try await fixture.pool.execute(
             Query(
                 Statement(
-                    "SELECT sum(bit_count(taken))::int8 FROM counter.slot_pages WHERE ceiling = $1"),
+                    "SELECT sum(bit_count(taken))::int8 FROM counter.slot_pages WHERE slots_per_second = $1"),
                 [.int4(Int32(ceiling))]))
         #expect(try taken[0].decode(Int.self, at: 0) == 40)
         await fixture.pool.close()

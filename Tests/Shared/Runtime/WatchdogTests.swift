@@ -73,7 +73,7 @@ import Testing
         let after = try await fixture.append(to: "d5")
         var deaths = 0
         while try await fixture.letters() == 0 {
-            let replica = try await Counterd(fixture, "serve", "impatient")
+            let replica = try await CounterProcess(fixture, "serve", "impatient")
             let status = try await withThrowingTaskGroup(of: Optional<TestSupport.ExitStatus>.self) { group in
                 group.addTask { Optional(try await replica.process.exit(within: 60)) }
                 group.addTask {
@@ -96,7 +96,7 @@ import Testing
         }
         // Like a trap: two deaths that may be accidents, then four trials.
         #expect(deaths == 6)
-        let mended = try await Counterd(fixture, "serve", "mended")
+        let mended = try await CounterProcess(fixture, "serve", "mended")
         try await fixture.running(Brittle.self, Faults(isBroken: false)) { runtime in
             let replayed = try await runtime.replay(.device("d3"))
             #expect(replayed == 1)

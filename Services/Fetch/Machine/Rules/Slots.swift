@@ -77,7 +77,7 @@ extension Evaluation {
 
     /// Returns the best slot in the horizon that reaches its threshold, the earliest of equals. Past it, the next slot.
     func best(_ grid: SlotGrid, from: Instant, earliest: Instant, effectiveInterval: Interval) -> Instant {
-        let patience = policy.patience(effectiveInterval)
+        let decay = policy.thresholdDecay(effectiveInterval)
         let steady = steady
         let most = steady.score(1000, policy.usageWeight)
         let hours = hours(from: from, to: max(from, earliest) + policy.horizon)
@@ -91,7 +91,7 @@ extension Evaluation {
             if let best, most - policy.cost(of: age, effectiveInterval) <= best.value { break }
             let score = steady.score(usage(at: moment, hours), policy.usageWeight)
             let value = score - policy.cost(of: age, effectiveInterval)
-            if score >= policy.threshold(at: age, patience), best.map({ value > $0.value }) ?? true {
+            if score >= policy.threshold(at: age, decay), best.map({ value > $0.value }) ?? true {
                 best = (moment, value)
             }
             last = moment
@@ -112,9 +112,9 @@ extension Wait? {
 
 extension FetchPolicy {
     /// Returns the threshold for a slot after a time of waiting.
-    func threshold(at age: Interval, _ patience: Interval) -> Int {
-        guard patience > .zero, age < patience else { return 0 }
-        return threshold - threshold * Int(age.milliseconds) / Int(patience.milliseconds)
+    func threshold(at age: Interval, _ decay: Interval) -> Int {
+        guard decay > .zero, age < decay else { return 0 }
+        return threshold - threshold * Int(age.milliseconds) / Int(decay.milliseconds)
     }
 
     /// Returns the score that a slot loses by waiting.

@@ -47,8 +47,8 @@ public struct Order: Sendable, Equatable {
         self.kind = kind
         app = document["app"]?.string ?? ""
         name = document["name"]?.string ?? ""
-        let told = document["data"]?["callbacks"]?.items?.compactMap(\.string)
-        callbacks = told ?? (kind == .callback ? [name] : [])
+        let names = document["data"]?["callbacks"]?.items?.compactMap(\.string)
+        callbacks = names ?? (kind == .callback ? [name] : [])
         wantsAnswer = document["deadline"]?.string != nil
         data = document["data"] ?? .null
     }

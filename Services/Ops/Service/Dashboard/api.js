@@ -1,17 +1,17 @@
 // The client of the `ops` API: the operator key, requests, and the live stream. The key is sent only in a header.
 
-const place = 'dormouse.key'
-let key = sessionStorage.getItem(place)
+const storageKey = 'dormouse.key'
+let key = sessionStorage.getItem(storageKey)
 
 export const credentials = {
   get isHeld() { return key !== null },
   keep(text) {
     key = text
-    sessionStorage.setItem(place, text)
+    sessionStorage.setItem(storageKey, text)
   },
   forget() {
     key = null
-    sessionStorage.removeItem(place)
+    sessionStorage.removeItem(storageKey)
   },
 }
 

@@ -12,24 +12,24 @@ function round(value) {
 /** A chart of stacked columns, one per point, with a text readout of the selected point. */
 export class Chart {
   /** `series` are the stacked members of a point; `things` names the counted things. */
-  constructor(place, readout, { series, things, height }) {
-    this.place = place
+  constructor(container, readout, { series, things, height }) {
+    this.container = container
     this.readout = readout
     this.series = series
     this.things = things
     this.height = height
     this.points = []
     this.chosen = undefined
-    new ResizeObserver(() => this.draw()).observe(place)
-    place.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
-    place.addEventListener('pointerleave', () => this.choose(undefined))
+    new ResizeObserver(() => this.draw()).observe(container)
+    container.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
+    container.addEventListener('pointerleave', () => this.choose(undefined))
     // Screen readers announce the readout only while the chart has the focus.
-    place.addEventListener('focus', () => { readout.ariaLive = 'polite' })
-    place.addEventListener('blur', () => {
+    container.addEventListener('focus', () => { readout.ariaLive = 'polite' })
+    container.addEventListener('blur', () => {
       readout.ariaLive = 'off'
       this.choose(undefined)
     })
-    place.addEventListener('keydown', event => {
+    container.addEventListener('keydown', event => {
       const last = this.points.length - 1
       const from = this.chosen ?? last + 1
       const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key]
@@ -50,7 +50,7 @@ export class Chart {
 
   indexAt(x) {
     const { left, right } = this.frame ?? { left: 0, right: 1 }
-    const share = (x - this.place.getBoundingClientRect().left - left) / (right - left)
+    const share = (x - this.container.getBoundingClientRect().left - left) / (right - left)
     return Math.max(0, Math.min(this.points.length - 1, Math.floor(share * this.points.length)))
   }
 
@@ -62,7 +62,7 @@ export class Chart {
 
   draw() {
     const { points } = this
-    const [width, height] = [Math.floor(this.place.clientWidth), this.height]
+    const [width, height] = [Math.floor(this.container.clientWidth), this.height]
     if (width < 40 || points.length === 0) return
     const greatest = Math.max(4, ...points.map(point => this.sum(point)))
     const step = round(greatest / 4)
@@ -103,7 +103,7 @@ export class Chart {
     if (this.chosen !== undefined && points[this.chosen]) {
       svg.append(s('rect', { class: 'chosen', x: frame.left + column * this.chosen, y: frame.top, width: column, height: frame.bottom - frame.top }))
     }
-    this.place.replaceChildren(svg)
+    this.container.replaceChildren(svg)
     this.tell()
   }
 
@@ -130,16 +130,16 @@ export class Chart {
 }
 
 /** Draws a small line chart without axes. */
-export function spark(place, values, words) {
+export function spark(container, values, words) {
   const [width, height] = [240, 28]
   const greatest = Math.max(1, ...values)
   const x = index => (index * width / Math.max(1, values.length - 1)).toFixed(1)
   const line = values.map((value, index) => `${x(index)},${(height - 2 - (height - 4) * value / greatest).toFixed(1)}`).join(' ')
-  let svg = place.firstElementChild
+  let svg = container.firstElementChild
   if (!svg) {
     svg = s('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', role: 'img' },
       s('polygon'), s('polyline', { 'vector-effect': 'non-scaling-stroke' }))
-    place.append(svg)
+    container.append(svg)
   }
   svg.setAttribute('aria-label', words)
   svg.firstElementChild.setAttribute('points', `0,${height} ${line} ${width},${height}`)

@@ -39,7 +39,7 @@ export function show(element, isShown) {
  */
 export function keyed(list, items, key, make, update) {
   const old = new Map([...list.children].map(element => [element.dataset.key, element]))
-  let place = list.firstElementChild
+  let next = list.firstElementChild
   for (const item of items) {
     const name = String(key(item))
     let element = old.get(name)
@@ -49,8 +49,8 @@ export function keyed(list, items, key, make, update) {
       element.dataset.key = name
     }
     update?.(element, item)
-    if (element === place) place = place.nextElementSibling
-    else list.insertBefore(element, place)
+    if (element === next) next = next.nextElementSibling
+    else list.insertBefore(element, next)
   }
   for (const element of old.values()) element.remove()
 }

@@ -96,8 +96,8 @@ function writeConsumers(consumers) {
   keyed($('consumers'), consumers, each => each.name,
     each => h('tr', {}, h('th', { scope: 'row' }, each.name), h('td', { class: 'number' }), h('td')),
     (row, each) => {
-      const behind = each.partitions.filter(place => place.lag > 0).length
-      const unowned = each.partitions.filter(place => !place.owner).length
+      const behind = each.partitions.filter(partition => partition.lag > 0).length
+      const unowned = each.partitions.filter(partition => !partition.owner).length
       // Append times are real time. A short wait is normal.
       const waiting = each.waitingSince === null ? 0 : Date.now() - Date.parse(each.waitingSince)
       row.className = waiting > patience ? 'is-behind' : ''

@@ -33,7 +33,7 @@ CREATE TABLE push.holders (
     holder uuid NOT NULL,
     expires_at timestamptz NOT NULL,
     -- Until this time another process ends the connections of a dead holder.
-    swept_until timestamptz NOT NULL DEFAULT '-infinity',
+    claimed_until timestamptz NOT NULL DEFAULT '-infinity',
     CONSTRAINT holders_pkey PRIMARY KEY (holder)
 );
 

@@ -24,15 +24,15 @@ extension PushStore {
     // One process claims the sweep of a dead holder, and keeps it while it continues.
     private static let claim = Statement(
         """
-        UPDATE push.holders SET swept_until = clock_timestamp() + make_interval(secs => $1) WHERE holder = (
+        UPDATE push.holders SET claimed_until = clock_timestamp() + make_interval(secs => $1) WHERE holder = (
             SELECT holder FROM push.holders
-            WHERE expires_at < clock_timestamp() AND swept_until < clock_timestamp() AND holder <> $2
+            WHERE expires_at < clock_timestamp() AND claimed_until < clock_timestamp() AND holder <> $2
             ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING holder
         """)
     private static let goOn = Statement(
         """
-        UPDATE push.holders SET swept_until = clock_timestamp() + make_interval(secs => $2)
+        UPDATE push.holders SET claimed_until = clock_timestamp() + make_interval(secs => $2)
         WHERE holder = $1 AND expires_at < clock_timestamp()
         """)
     private static let page = Statement(

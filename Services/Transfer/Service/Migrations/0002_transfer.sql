@@ -49,7 +49,7 @@ CREATE TABLE transfer.uploads (
     -- Real time. NULL for a complete upload, which stays until it is deleted.
     expires_at timestamptz,
     -- Deleted or expired. The row stays for a while, so that requests get a clear answer.
-    is_gone boolean NOT NULL,
+    is_deleted boolean NOT NULL,
     CONSTRAINT uploads_pkey PRIMARY KEY (partition, id),
     CONSTRAINT uploads_received_check CHECK (received <= length),
     CONSTRAINT uploads_sizes_check CHECK (cardinality(files) = cardinality(sizes))

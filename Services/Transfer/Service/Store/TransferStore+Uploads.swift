@@ -8,7 +8,7 @@ import Timeline
 extension TransferStore {
     private static let columns = """
         id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type, files, sizes,
-        expires_at, is_gone OR coalesce(expires_at <= now(), false)
+        expires_at, is_deleted OR coalesce(expires_at <= now(), false)
         """
     private static let find = Statement(
         "SELECT \(columns) FROM transfer.uploads WHERE partition = $1 AND id = $2")
@@ -16,7 +16,7 @@ extension TransferStore {
         """
         INSERT INTO transfer.uploads (
             partition, id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type,
-            files, sizes, expires_at, is_gone)
+            files, sizes, expires_at, is_deleted)
         VALUES ($1, $2, $3, 1, false, 0, $4, $5, $6, $7, $8, $9, $10, now() + $11 * interval '1 second', false)
         RETURNING \(columns)
         """)
@@ -31,30 +31,30 @@ extension TransferStore {
             expires_at = now() + $10 * interval '1 second'
         WHERE partition = $1 AND id = $2
             -- Fences older requests, refuses uploads that are gone, and never decreases the offset.
-            AND epoch = $3 AND NOT is_gone AND received <= $5
+            AND epoch = $3 AND NOT is_deleted AND received <= $5
         RETURNING \(columns)
         """)
     private static let reap = Statement(
         """
-        UPDATE transfer.uploads SET epoch = epoch + 1, is_gone = true, expires_at = now()
-        WHERE partition = $1 AND id = $2 AND NOT is_gone
+        UPDATE transfer.uploads SET epoch = epoch + 1, is_deleted = true, expires_at = now()
+        WHERE partition = $1 AND id = $2 AND NOT is_deleted
         """)
     private static let buryExpired = Statement(
         """
-        UPDATE transfer.uploads SET epoch = epoch + 1, is_gone = true
-        WHERE partition = $1 AND NOT is_gone AND expires_at <= now()
+        UPDATE transfer.uploads SET epoch = epoch + 1, is_deleted = true
+        WHERE partition = $1 AND NOT is_deleted AND expires_at <= now()
         """)
     private static let buried = Statement(
         """
         SELECT id, files FROM transfer.uploads
-        WHERE partition = $1 AND is_gone AND expires_at <= now() AND cardinality(files) > 0 LIMIT 100
+        WHERE partition = $1 AND is_deleted AND expires_at <= now() AND cardinality(files) > 0 LIMIT 100
         """)
     private static let emptied = Statement(
-        "UPDATE transfer.uploads SET files = '{}', sizes = '{}' WHERE partition = $1 AND id = $2 AND is_gone")
+        "UPDATE transfer.uploads SET files = '{}', sizes = '{}' WHERE partition = $1 AND id = $2 AND is_deleted")
     private static let forget = Statement(
         """
         DELETE FROM transfer.uploads
-        WHERE partition = $1 AND is_gone AND expires_at <= now() - $2 * interval '1 second' AND cardinality(files) = 0
+        WHERE partition = $1 AND is_deleted AND expires_at <= now() - $2 * interval '1 second' AND cardinality(files) = 0
         """)
 
     private static let inUse = Statement(

@@ -10,23 +10,23 @@ import Timeline
 
 // A replica of the counter as its own process, for tests that kill it.
 //
-//     counterd <database URL> <partitions> serve [brittle|impatient|mended|punctual]
-//     counterd <database URL> <partitions> load <clients> <devices>
-//     counterd <database URL> <partitions> commands
-//     counterd <database URL> <partitions> script <seed> <inputs>
+//     CounterService <database URL> <partitions> serve [brittle|impatient|mended|punctual]
+//     CounterService <database URL> <partitions> load <clients> <devices>
+//     CounterService <database URL> <partitions> commands
+//     CounterService <database URL> <partitions> script <seed> <inputs>
 //
 // `load` sends commands without end. It repeats each with the same idempotency key until it is answered, and writes a
 // line `ack <id>` for each. `script` sends a sequence that depends only on the seed, then ends.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3, let partitions = Int(arguments[2]) else {
-    say("usage: counterd <database URL> <partitions> serve|load|script …")
+    say("usage: CounterService <database URL> <partitions> serve|load|script …")
     exit(64)
 }
 let mode = arguments[3]
 func number(_ index: Int) -> Int { arguments.count > index - 1 ? Int(arguments[index]) ?? 0 : 0 }
 
-var logger = Logger(label: "counterd") { StreamLogHandler.standardError(label: $0) }
+var logger = Logger(label: "CounterService") { StreamLogHandler.standardError(label: $0) }
 logger.logLevel = .warning
 let options = try ConnectionOptions(url: arguments[1])
 let replica = Replica(options: options, partitions: partitions, logger: logger)
