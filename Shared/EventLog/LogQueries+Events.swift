@@ -39,7 +39,7 @@ extension LogQueries {
 
     /// Returns the event at a position.
     public func event(partition: Int, offset: Int) async throws(PostgresError) -> Event? {
-        try await pool.execute(Self.byPlace, .int4(Int32(clamping: partition)), .int(offset)).first
+        try await pool.execute(Self.byPosition, .int4(Int32(clamping: partition)), .int(offset)).first
             .map(LogReader.event)
     }
 

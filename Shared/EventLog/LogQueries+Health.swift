@@ -97,9 +97,9 @@ extension LogQueries {
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
     /// Returns every consumer with its positions, by name and partition.
-    public func consumers() async throws(PostgresError) -> [(name: String, places: [ConsumerPosition])] {
-        var consumers: [(name: String, places: [ConsumerPosition])] = []
-        for row in try await pool.execute(Self.places) {
+    public func consumers() async throws(PostgresError) -> [(name: String, positions: [ConsumerPosition])] {
+        var consumers: [(name: String, positions: [ConsumerPosition])] = []
+        for row in try await pool.execute(Self.positions) {
             let (name, partition, offset, head, owner, attempts, since) = try row.decode(
                 (String, Int, Int, Int, UUID?, Int, PostgresTimestamp?).self)
             let position = ConsumerPosition(

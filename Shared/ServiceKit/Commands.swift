@@ -2,12 +2,12 @@ public import Contracts
 import EventLog
 import Foundation
 public import HTTPKit
-public import HTTPTypes
-public import Hummingbird
+import HTTPTypes
+import Hummingbird
 import Identity
 public import Machines
 import Postgres
-import Records
+public import Records
 public import Runtime
 import Telemetry
 
@@ -19,8 +19,8 @@ public protocol FleetMember {
 
 /// Runs the requests of clients on a machine: checks access, idempotency key, `If-Match` and `Dormouse-Position`.
 public struct Commands<M: Machine>: Sendable {
-    /// Renders the body of an answer from the state after the command and the command's own events.
-    public typealias Answering = @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
+    /// Renders the document of an answer from the state after the command and the command's own events.
+    public typealias Answering<Document> = @Sendable (Aggregate<M>, [M.OwnEvent]) -> Document?
 
     /// The runtime of the machine.
     public let runtime: DurableRuntime<M>
@@ -32,19 +32,19 @@ public struct Commands<M: Machine>: Sendable {
         heads = FreshReading(pause: .milliseconds(10)) { try await runtime.heads() }
     }
 
-    /// Submits a request's command, and answers when it is committed.
+    /// Submits the command of a call about the device in its path, and answers when it is committed.
     ///
     /// - Parameters:
     ///   - fingerprint: the content for the request's fingerprint; nil for a JSON body.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
     ///   - problem: refuses a new request; a repeated one gets its first answer.
-    ///   - answer: renders the body.
-    /// - Throws: ``Problem``, the machine's refusal, or `RuntimeError`.
-    public func submit(
-        _ command: M.Command, to key: AggregateKey, _ request: Request, _ context: ServiceContext,
-        status: HTTPResponse.Status = .ok, fingerprint: String? = nil, registers: Bool = false,
-        problem: Problem? = nil, answer: @escaping Answering
-    ) async throws -> Response {
+    ///   - answer: renders the document.
+    /// - Throws: ``Problem``.
+    public func submit<Document: Value>(
+        _ command: M.Command, _ call: Call, fingerprint: String? = nil, registers: Bool = false,
+        problem: Problem? = nil, answer: @escaping Answering<Document>
+    ) async throws -> Reply<Document> {
+        let (key, request, context) = (try call.device, call.request, call.context)
         let caller = try context.requireCaller(.operate)
         try caller.requireOwn(key)
         try await waitForPosition(request, context)
@@ -56,12 +56,20 @@ public struct Commands<M: Machine>: Sendable {
                 try caller.requireFleet(of: aggregate, registers: registers)
                 if let problem { throw problem }
                 guard !match.isEmpty else { return }
-                try request.requireMatch(aggregate.eventCount == 0 ? nil : ETag(version: aggregate.eventCount))
-            }, answer: answer)
+                try request.requireMatch(aggregate.eventCount == 0 ? nil : aggregate.etag)
+            }, answer: { answer($0, $1)?.jsonBytes ?? [] })
         let answered = try await runtime.submit(submission) { wait in try await context.waiting { try await wait() } }
-        var response = status == .noContent ? Response(status: status) : Response(json: answered.body, status: status)
-        response.headers[.position] = "\(answered.partition):\(answered.offset)"
-        return response
+        var reply = Reply<Document>(json: answered.body)
+        reply.headers[.position] = "\(answered.partition):\(answered.offset)"
+        return reply
+    }
+
+    /// Submits the command of a call about the device in its path. The answer has no content.
+    public func submit(_ command: M.Command, _ call: Call) async throws -> NoContent {
+        let reply: Reply<JSON> = try await submit(command, call) { _, _ in nil }
+        var answer = NoContent()
+        answer.headers[.position] = reply.headers[.position]
+        return answer
     }
 
     /// Submits a command of the service itself.
@@ -70,26 +78,28 @@ public struct Commands<M: Machine>: Sendable {
     @discardableResult
     public func submit(
         _ command: M.Command, to key: AggregateKey, origin: Origin,
-        answer: @escaping Answering = { _, _ in [] }
+        answer: @escaping @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8] = { _, _ in [] }
     ) async throws -> [UInt8] {
         try await runtime.submit(
             Submission(key: key, command: command, origin: origin, answer: answer)
         ).body
     }
 
-    /// Returns the state that a request may read; nil if the aggregate has no events yet.
+    /// Returns the state that a call may read; nil if the aggregate has no events yet.
     ///
-    /// - Parameter suffices: whether the state has the needed content. If not, or if the aggregate is unknown or of
-    ///   another fleet, the service first reads the latest events about it, then the state again.
+    /// - Parameters:
+    ///   - key: the aggregate; the device in the path by default.
+    ///   - suffices: whether the state has the needed content. If not, or if the aggregate is unknown or of
+    ///     another fleet, the service first reads the latest events about it, then the state again.
     /// - Throws: ``Problem``: `not_found` for an aggregate of another fleet or device, `behind` if the service has not
     ///   read up to `Dormouse-Position`; `RuntimeError`.
     public func read(
-        _ key: AggregateKey, _ request: Request, _ context: ServiceContext,
-        suffices: @Sendable (M) -> Bool = { _ in true }
+        _ call: Call, of key: AggregateKey? = nil, suffices: @Sendable (M) -> Bool = { _ in true }
     ) async throws -> (aggregate: Aggregate<M>, version: Int)? {
+        let (key, context) = (try key ?? call.device, call.context)
         let caller = try context.requireCaller(.read)
         try caller.requireOwn(key)
-        try await waitForPosition(request, context)
+        try await waitForPosition(call.request, context)
         var found = try await runtime.state(key)
         let isEnough = found.map { caller.hasFleet(of: $0.aggregate, registers: false) && suffices($0.aggregate.state) }
         if isEnough != true {
@@ -148,4 +158,9 @@ extension Caller {
         let fleet = (aggregate.state as? any FleetMember)?.fleet
         return fleet == own || fleet == nil && registers
     }
+}
+
+extension Aggregate {
+    /// The validator of the state: the number of its events.
+    public var etag: ETag { ETag(version: eventCount) }
 }

@@ -42,24 +42,23 @@ extension RouteTable {
     /// `/readyz` answers 200, or 503 if another replica would do better. The body names each check.
     public mutating func addHealth(_ readiness: Readiness, metrics: Metrics) {
         add(
-            .get, "/healthz", "Reports that the process is alive", access: .open, response: JSON.self,
-            example: #"{"status":"alive"}"#
-        ) { _, _ in Response(json: JSON.object(["status": "alive"]).bytes) }
+            .get, "/healthz", "Reports that the process is alive", .open, .example(#"{"status":"alive"}"#)
+        ) { _ in Reply<JSON>(["status": "alive"]) }
         add(
             .get, "/readyz",
             "Reports whether this replica should get requests: 503 if another replica would do better. After the start,"
                 + " a failing database appears only in the body",
-            access: .open, response: JSON.self, problems: [.notReady],
-            example: #"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#
-        ) { _, _ in
+            .open, .refuses([.notReady]),
+            .example(#"{"checks":{"database":"ok","listener":"ok"},"status":"ready"}"#)
+        ) { _ in
             let verdict = readiness.verdict
             guard verdict.isReady else { throw Problem.notReady.with(detail: verdict.reason, faults: verdict.faults) }
-            return Response(json: verdict.json.bytes)
+            return Reply(verdict.json)
         }
         let measurements = TextContent(
             "text/plain; version=0.0.4; charset=utf-8",
             example: "# TYPE dormouse_http_streams_open gauge\ndormouse_http_streams_open 3\n")
-        add(.get, "/metrics", "Returns metrics in Prometheus text", access: .open, text: measurements) { _, _ in
+        add(.get, "/metrics", "Returns metrics in Prometheus text", .open, .text(measurements)) { _ in
             Response(text: metrics.text, type: measurements.type)
         }
     }

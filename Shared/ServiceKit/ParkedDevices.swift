@@ -33,11 +33,6 @@ struct DeadLetterDocument: Record {
     }
 }
 
-struct DeadLetterList: Record {
-    var items: [DeadLetterDocument] = []
-    var next: Nullable<String> = nil
-}
-
 /// The number of inputs that `replay` or `discard` processed.
 struct ReleaseDocument: Record {
     var taken = 0
@@ -48,39 +43,35 @@ extension DurableRuntime {
     func addParkedDevices(to table: inout RouteTable) {
         table.add(
             .get, "/v1/dead-letters",
-            "Lists the dead letters and the inputs that wait behind them, ordered by partition and key",
-            access: .scope(.read),
-            parameters: [
+            "Lists the dead letters and the inputs that wait behind them, ordered by partition and key", .scope(.read),
+            .parameters(
                 .number("limit", 1...1000, "The most items of a page; 1000 by default"),
-                RouteParameter("cursor", in: .query, "The `next` of the previous page", ["type": "string"]),
-            ], response: DeadLetterList.self, problems: [.invalidQuery],
-            example: """
+                RouteParameter("cursor", in: .query, "The `next` of the previous page", ["type": "string"])),
+            .refuses([.invalidQuery]),
+            .example(
+                """
                 {"items":[{"due":null,"key":"device:d1","offset":17,"partition":3,"reason":"the event can't be read",
                 "setAsideAt":"2026-11-21T07:40:00.000Z"}],"next":null}
-                """
-        ) { request, _ in
-            let limit = try request.query("limit", in: 1...1000, default: 1000)
-            let last = try DeadLetter(cursorOf: request)
+                """)
+        ) { call in
+            let limit = try call.number("limit", default: 1000)
+            let last = try DeadLetter(cursorOf: call.request)
             let letters = try await self.deadLetters(after: last, limit: limit + 1)
-            var list = DeadLetterList()
-            list.items = letters.prefix(limit).map(DeadLetterDocument.init)
-            if letters.count > limit { list.next = letters[limit - 1].cursor }
-            return Response(list)
+            return Reply(
+                Page(
+                    letters.prefix(limit).map(DeadLetterDocument.init),
+                    next: letters.count > limit ? letters[limit - 1].cursor : nil))
         }
         let order = "/v1/parked/{key}/"
         table.add(
             .post, order + "replay", "Processes the dead letters of a device in order, and unparks the device",
-            access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
-        ) { request, context in
-            try await release(request, context) { try await self.replay($0, $1) }
-        }
+            .scope(.operate), .refuses(Problem.ofDeadLetters)
+        ) { try await release($0) { try await self.replay($0, $1) } }
         table.add(
             .post, order + "discard",
             "Discards the first dead letter of a device, processes the rest, and unparks the device",
-            access: .scope(.operate), response: ReleaseDocument.self, problems: Problem.ofDeadLetters
-        ) { request, context in
-            try await release(request, context) { try await self.discard($0, $1) }
-        }
+            .scope(.operate), .refuses(Problem.ofDeadLetters)
+        ) { try await release($0) { try await self.discard($0, $1) } }
     }
 }
 
@@ -101,15 +92,15 @@ extension DeadLetter {
 }
 
 private func release(
-    _ request: Request, _ context: ServiceContext, _ body: (AggregateKey, Idempotency?) async throws -> Int
-) async throws -> Response {
+    _ call: Call, _ body: (AggregateKey, Idempotency?) async throws -> Int
+) async throws -> Reply<ReleaseDocument> {
     var document = ReleaseDocument()
-    let key = AggregateKey(try context.parameters.identifier("key"))
-    let idempotency = try request.idempotency(of: try context.requireCaller(), context)
+    let key = AggregateKey(try call.identifier("key"))
+    let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context)
     do {
         document.taken = try await body(key, idempotency)
     } catch let error as DeadLetterError { throw Problem(error) }
-    return Response(document)
+    return Reply(document)
 }
 
 extension Problem {

@@ -4,6 +4,6 @@ import Records
 
 extension RecordGoldenTests {
     static let serviceKit: [any Record.Type] = [
-        DeadLetterDocument.self, DeadLetterList.self, ReleaseDocument.self,
+        DeadLetterDocument.self, Page<DeadLetterDocument>.self, ReleaseDocument.self,
     ]
 }

@@ -6,8 +6,9 @@ extension RecordGoldenTests {
     static let transferService: [any Record.Type] = [
         CallbackCompletion.self, ChallengeAnswer.self, ChallengeDocument.self, ClaimRequest.self, ContentDocument.self,
         CredentialDocument.self, DownloadRequest.self, Explanation.self, Explanation.Session.self,
-        Explanation.Task.self, FileDocument.self, FileList.self, SessionDocument.self, SessionList.self,
-        TaskDocument.self, TimelineDocument.self, TimelineDocument.Entry.self, UploadRequest.self,
+        Explanation.Task.self, FileDocument.self, Page<FileDocument>.self, SessionDocument.self,
+        Page<SessionDocument>.self,
+        TaskDocument.self, Page<TimelineEntry>.self, TimelineEntry.self, UploadRequest.self,
         AttemptAssignment.self,
     ]
 }

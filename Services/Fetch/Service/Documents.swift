@@ -65,10 +65,3 @@ struct FetchDocument: Record {
         simulated = record.simulated
     }
 }
-
-/// Refreshes of an app, newest first.
-struct FetchPage: Record {
-    var items: [FetchDocument] = []
-    /// The cursor of the next page; null on the last one.
-    var next: Nullable<String> = nil
-}

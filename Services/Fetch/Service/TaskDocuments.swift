@@ -67,13 +67,6 @@ struct TaskRunDocument: Record {
     }
 }
 
-/// Runs of an app's task requests, newest first.
-struct TaskRunPage: Record {
-    var items: [TaskRunDocument] = []
-    /// The cursor of the next page; null on the last one.
-    var next: Nullable<String> = nil
-}
-
 /// The pending task requests of an app in order of submission, and the run in progress.
 struct TaskRequestList: Record {
     var items: [TaskRequestDocument] = []

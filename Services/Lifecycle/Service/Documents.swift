@@ -93,27 +93,24 @@ struct BackgroundRefreshDocument: Record {
     init(_ status: BackgroundRefreshStatus) { self.status = status }
 }
 
-/// The app switcher. It shows no difference between background and suspended apps.
-struct Switcher: Record {
-    struct Entry: Record {
-        var app = ""
-        var processAlive = false
-        var snapshotLabel: Nullable<String> = nil
-        var snapshotTakenAt: Nullable<Instant> = nil
-    }
+/// An entry of the app switcher. It shows no difference between background and suspended apps.
+struct SwitcherEntry: Record {
+    var app = ""
+    var processAlive = false
+    var snapshotLabel: Nullable<String> = nil
+    var snapshotTakenAt: Nullable<Instant> = nil
+}
 
-    var items: [Entry] = []
-    var next: Nullable<String> = nil
-
-    init(_ state: LifecycleMachine) {
-        items = state.switcher.map { app in
-            var entry = Entry()
-            entry.app = app
-            entry.processAlive = state.apps[app]?.isProcessAlive ?? false
-            entry.snapshotTakenAt = state.apps[app]?.snapshotTakenAt
-            entry.snapshotLabel = state.apps[app]?.snapshotLabel
-            return entry
-        }
+extension Page<SwitcherEntry> {
+    /// The app switcher of a device.
+    init(switcher state: LifecycleMachine) {
+        self.init(
+            state.switcher.map { name in
+                let app = state.apps[name]
+                return SwitcherEntry(
+                    app: name, processAlive: app?.isProcessAlive ?? false, snapshotLabel: app?.snapshotLabel,
+                    snapshotTakenAt: app?.snapshotTakenAt)
+            })
     }
 }
 

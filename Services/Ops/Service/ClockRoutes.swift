@@ -12,35 +12,29 @@ struct ClockRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/clock", "Returns the suite time, its rate and whether it is frozen", access: .scope(.read),
-            response: ClockDocument.self,
-            problems: [.databaseUnavailable]
-        ) { _, _ in
-            Response(ClockDocument(try await asking { try await control.read() }))
-        }
+            .get, "/v1/clock", "Returns the suite time, its rate and whether it is frozen", .scope(.read),
+            .refuses([.databaseUnavailable])
+        ) { _ in Reply(ClockDocument(try await asking { try await control.read() })) }
         table.add(
-            .put, "/v1/clock", "Sets the rate of virtual time, freezes it or resumes it", access: .scope(.operate),
-            request: ClockSettings.self, response: ClockDocument.self,
-            problems: [.clockNotVirtual, .databaseUnavailable]
-        ) { request, _ in
-            let settings = try await request.document(as: ClockSettings.self)
+            .put, "/v1/clock", "Sets the rate of virtual time, freezes it or resumes it", body: ClockSettings.self,
+            .scope(.operate), .refuses([.clockNotVirtual, .databaseUnavailable])
+        ) { settings, _ in
             guard settings.rate != nil || settings.frozen != nil else {
                 throw Problem(DocumentError([FieldError(pointer: "", detail: "must contain rate, frozen or both")]))
             }
             let reading = try await asking {
                 try await control.set(rate: settings.rate, frozen: settings.frozen ?? false)
             }
-            return Response(ClockDocument(reading))
+            return Reply(ClockDocument(reading))
         }
         table.add(
             .post, "/v1/clock/advance",
             "Advances virtual time through every deadline, and returns after all services settle",
-            access: .scope(.operate), request: Advance.self, response: Advanced.self, problems: Problem.ofClock
-        ) { request, context in
-            let advance = try await request.document(as: Advance.self)
+            body: Advance.self, .scope(.operate), .refuses(Problem.ofClock)
+        ) { advance, call in
             // The timeout is not part of the content: a retry may wait longer.
-            let idempotency = try request.idempotency(
-                of: try context.requireCaller(), context, content: "\(advance.seconds)")
+            let idempotency = try call.request.idempotency(
+                of: try call.context.requireCaller(), call.context, content: "\(advance.seconds)")
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(
@@ -48,7 +42,7 @@ struct ClockRoutes: Sendable {
                         request: idempotency)
                 }
             }
-            return Response(Advanced(now: reading.now))
+            return Reply(Advanced(now: reading.now))
         }
     }
 }

@@ -30,9 +30,9 @@ struct DashboardRoutes: Sendable {
             // Monitoring tools send HEAD.
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
-                    method, file.path, "Returns a file of the dashboard", access: .open, isDescribed: false,
-                    unknownQuery: .ignored
-                ) { _, _ in file.response }
+                    method, file.path, "Returns a file of the dashboard", .open, .described(false),
+                    .unknownQuery(.ignored)
+                ) { _ in file.response }
             }
         }
     }

@@ -19,62 +19,57 @@ struct EventRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/events",
-            "Lists events of all services",
-            access: .scope(.read), parameters: EventQuery.described(EventQuery.filters + EventQuery.paging),
-            problems: [.invalidQuery, .beyondRetention, .positionBeyondLog, .notFound, .notAcceptable] + Problem.ofLog,
-            unknownQuery: .refusedByHandler
-        ) { request, _ in
-            let query = try EventQuery(request, EventQuery.filters + EventQuery.paging)
-            let form = try EventForm(request)
-            let page = try await page(query)
-            return form.response(page, query, request)
+            .get, "/v1/events", "Lists events of all services", .scope(.read),
+            .parameters(EventQuery.filters + EventQuery.paging),
+            .refuses([.invalidQuery, .beyondRetention, .positionBeyondLog, .notFound, .notAcceptable] + Problem.ofLog),
+            .unknownQuery(.refusedByHandler)
+        ) { call in
+            let query = try EventQuery(call)
+            let form = try EventForm(call.request)
+            return form.response(try await page(query), query, call.request)
         }
         table.add(
-            .get, "/v1/events/stream",
-            "Streams new events as server-sent events, after Last-Event-ID if present",
-            access: .scope(.read), parameters: EventQuery.described(EventQuery.filters) + [.lastEventID],
-            problems: [.invalidQuery, .invalidHeader, .beyondRetention, .positionBeyondLog] + Problem.ofLog,
-            unknownQuery: .refusedByHandler
-        ) { request, context in
-            let query = try EventQuery(request, EventQuery.filters)
-            let position = try request.encodedPosition()?.position
-            let start: PositionVector
-            do { start = try await asking { try await queries.start(of: query.filter, after: position) } } catch let
-                problem as Problem where problem.code == Problem.invalidQuery.code
-            {
-                throw Problem.invalidHeader.with(detail: "Last-Event-ID is not a position of this log")
-            }
-            let feed = EventFeed(tail: tail, filter: query.filter, start: start)
-            return Response(events: feed, on: context, metrics: metrics)
-        }
+            .get, "/v1/events/stream", "Streams new events as server-sent events, after Last-Event-ID if present",
+            .scope(.read), .parameters(EventQuery.filters + [.lastEventID]),
+            .refuses([.invalidQuery, .invalidHeader, .beyondRetention, .positionBeyondLog] + Problem.ofLog),
+            .unknownQuery(.refusedByHandler)
+        ) { try await stream($0) }
         table.add(
-            .get, "/v1/events/{id}", "Returns an event by its id, or by its position partition:offset",
-            access: .scope(.read),
-            problems: Problem.ofLog
-        ) { _, context in
-            Response(json: try await event(context).cloudEvent)
-        }
+            .get, "/v1/events/{id}", "Returns an event by its id, or by its position partition:offset", .scope(.read),
+            .refuses(Problem.ofLog)
+        ) { call in Response(json: try await event(call).cloudEvent) }
         table.add(
             .get, "/v1/events/{id}/causes", "Lists the causes and the effects of an event, over all services",
-            access: .scope(.read), problems: Problem.ofLog
-        ) { _, context in
-            let event = try await event(context)
+            .scope(.read), .refuses(Problem.ofLog)
+        ) { call in
+            let event = try await event(call)
             let chain = try await asking { try await queries.chain(of: event, limit: Self.chainLimit) }
             return Response(json: chain.document)
         }
         table.add(
             .get, "/v1/devices/{device}/timeline", "Lists the events of a device, with the summary of each event type",
-            access: .scope(.read), parameters: EventQuery.described(EventQuery.ofDevice),
-            problems: [.invalidQuery, .beyondRetention, .positionBeyondLog] + Problem.ofLog,
-            unknownQuery: .refusedByHandler
-        ) { request, context in
-            let device = try context.parameters.identifier("device")
-            let query = try EventQuery(request, EventQuery.ofDevice, device: device)
+            .scope(.read), .parameters(EventQuery.ofDevice),
+            .refuses([.invalidQuery, .beyondRetention, .positionBeyondLog] + Problem.ofLog),
+            .unknownQuery(.refusedByHandler)
+        ) { call in
+            let query = try EventQuery(call, device: call.identifier("device"))
             let page = try await page(query)
             let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
-            return Response(json: Listing(page.events.map { TimelineEntry($0).jsonBytes }, next: next).bytes)
+            return Reply(Page(page.events.map { TimelineEntry($0) }, next: next))
         }
+    }
+
+    private func stream(_ call: Call) async throws -> Response {
+        let query = try EventQuery(call)
+        let position = try call.request.encodedPosition()?.position
+        let start: PositionVector
+        do { start = try await asking { try await queries.start(of: query.filter, after: position) } } catch let
+            problem as Problem where problem.code == Problem.invalidQuery.code
+        {
+            throw Problem.invalidHeader.with(detail: "Last-Event-ID is not a position of this log")
+        }
+        let feed = EventFeed(tail: tail, filter: query.filter, start: start)
+        return Response(events: feed, on: call.context, metrics: metrics)
     }
 
     /// - Throws: `not_found` if the log has no event of the device.
@@ -91,8 +86,8 @@ struct EventRoutes: Sendable {
     }
 
     /// - Throws: `not_found` if the log does not have the event.
-    private func event(_ context: ServiceContext) async throws -> Event {
-        let id = try context.parameters.identifier("id")
+    private func event(_ call: Call) async throws -> Event {
+        let id = try call.identifier("id")
         let found = try await asking { () -> Event? in
             if let id = UUID(uuidString: id) { return try await queries.event(id: id) }
             guard let position = EncodedPosition(id)?.position.first else { return nil }

@@ -16,47 +16,48 @@ struct LogRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(
-            .get, "/v1/consumers", "Lists the read position and the lag of each consumer", access: .scope(.read),
-            problems: Problem.ofLog
-        ) { _, _ in
+            .get, "/v1/consumers", "Lists the read position and the lag of each consumer", .scope(.read),
+            .refuses(Problem.ofLog)
+        ) { _ in
             let consumers = try await asking { try await queries.consumers() }
-            return Response(
-                json: Listing(consumers.map { ConsumerDocument($0.name, $0.positions).jsonBytes }).bytes)
+            return Reply(Page(consumers.map { ConsumerDocument($0.name, $0.positions) }))
         }
         table.add(
-            .get, "/v1/dead-letters", "Lists the dead letters of all services or of one",
-            access: .scope(.read),
-            parameters: [
+            .get, "/v1/dead-letters", "Lists the dead letters of all services or of one", .scope(.read),
+            .parameters(
                 .text("service", "Only dead letters of this service"),
                 .number("limit", 1...1000, "The maximum number of dead letters; 100 by default"),
-                .text("cursor", "The `next` of the previous page"),
-            ],
-            problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
-        ) { request, _ in
-            let query = try DeadLetterQuery(request)
-            let letters = try await asking {
-                try await queries.deadLetters(of: query.service, after: query.position, limit: query.limit + 1)
-            }
-            if letters.isEmpty, let service = query.service { try await requireConsumer(service) }
-            let page = letters.prefix(query.limit)
-            let next = letters.count > query.limit ? page.last.map { DeadLetterCursor($0.position).text } : nil
-            return Response(json: Listing(page.map { DeadLetterDocument($0).jsonBytes }, next: next).bytes)
-        }
+                .text("cursor", "The `next` of the previous page")),
+            .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
+        ) { try await deadLetters($0) }
         table.add(
             .get, "/v1/log/check",
             "Checks that offsets have no gaps, and that randomly chosen states equal the fold of their events",
-            access: .scope(.read),
-            parameters: [
+            .scope(.read),
+            .parameters(
                 .number("partition", -1...queries.partitions - 1, "Only this partition; -1, the default, checks all"),
-                .number("folds", 0...1000, "The number of states to check per service and partition; 1 by default"),
-            ],
-            response: LogCheck.self,
-            problems: [.invalidQuery, .newerProgramNeeded] + Problem.ofLog
-        ) { request, _ in
-            let only = try request.query("partition", in: -1...queries.partitions - 1, default: -1)
-            let folds = try request.query("folds", in: 0...1000, default: 1)
-            return Response(try await asking { try await check(only < 0 ? nil : only, folds: folds) })
+                .number("folds", 0...1000, "The number of states to check per service and partition; 1 by default")),
+            .refuses([.invalidQuery, .newerProgramNeeded] + Problem.ofLog)
+        ) { call in
+            let only = try call.number("partition", default: -1)
+            let folds = try call.number("folds", default: 1)
+            return Reply(try await asking { try await check(only < 0 ? nil : only, folds: folds) })
         }
+    }
+
+    private func deadLetters(_ call: Call) async throws -> Reply<Page<DeadLetterDocument>> {
+        var query = QueryReader(call)
+        let service = query.identifier("service")
+        let position = query.value("cursor", "must be the next of a page") { DeadLetterCursor($0)?.position }
+        let limit = query.number("limit") ?? 100
+        try query.finish()
+        let letters = try await asking {
+            try await queries.deadLetters(of: service, after: position, limit: limit + 1)
+        }
+        if letters.isEmpty, let service { try await requireConsumer(service) }
+        let page = letters.prefix(limit)
+        let next = letters.count > limit ? page.last.map { DeadLetterCursor($0.position).text } : nil
+        return Reply(Page(page.map { DeadLetterDocument($0) }, next: next))
     }
 
     /// - Throws: `invalid_query` if no consumer has this name.
@@ -82,43 +83,6 @@ struct LogRoutes: Sendable {
     }
 }
 
-/// The query of `/v1/dead-letters`.
-private struct DeadLetterQuery {
-    private(set) var service: String?
-    /// The page begins after this position.
-    private(set) var position: DeadLetterPosition?
-    private(set) var limit = 100
-
-    init(_ request: Request) throws(Problem) {
-        var faults: [FieldError] = []
-        for (key, value) in request.uri.queryParameters {
-            let (name, text) = (String(key), String(value))
-            switch name {
-            case "service" where isIdentifier(text): service = text
-            case "service":
-                faults.append(
-                    FieldError(pointer: "/service", detail: "must be an identifier: 1 to 128 of A-Z a-z 0-9 . _ : -"))
-            case "limit":
-                limit = Int(text) ?? 0
-                if !(1...1000).contains(limit) {
-                    faults.append(FieldError(pointer: "/limit", detail: "must be from 1 to 1000"))
-                }
-            case "cursor":
-                position = DeadLetterCursor(text)?.position
-                if position == nil {
-                    faults.append(FieldError(pointer: "/cursor", detail: "must be the next of a page"))
-                }
-            default:
-                let detail = "is not a parameter of this route; the parameters are service, limit, cursor"
-                faults.append(FieldError(pointer: isIdentifier(name) ? "/\(name)" : "", detail: detail))
-            }
-        }
-        guard faults.isEmpty else {
-            throw .query(faults)
-        }
-    }
-}
-
 /// A consumer with its position in each partition.
 struct ConsumerDocument: Record {
     struct Place: Record {
@@ -141,15 +105,10 @@ struct ConsumerDocument: Record {
         self.name = name
         lag = positions.reduce(0) { $0 + $1.lag }
         partitions = positions.map { known in
-            var position = Place()
-            position.attempts = known.attempts
-            position.head = known.head
-            position.lag = known.lag
-            position.offset = known.offset
-            position.owner = known.owner?.uuidString.lowercased()
-            position.partition = known.partition
-            position.waitingSince = known.waitingSince.map { Instant(milliseconds: $0) }
-            return position
+            Place(
+                attempts: known.attempts, head: known.head, lag: known.lag, offset: known.offset,
+                owner: known.owner?.uuidString.lowercased(), partition: known.partition,
+                waitingSince: known.waitingSince.map { Instant(milliseconds: $0) })
         }
         waitingSince = partitions.compactMap(\.waitingSince).min()
     }
@@ -176,13 +135,10 @@ struct LogCheck: Record {
     mutating func add(_ check: DensityCheck) {
         dense = dense && check.faults.isEmpty
         sound = sound && check.faults.isEmpty
-        var partition = Partition()
-        partition.count = check.count
-        partition.faults = check.faults.map { "\($0.lowerBound)-\($0.upperBound)" }
-        partition.first = check.first
-        partition.last = check.last
-        partition.partition = check.partition
-        partitions.append(partition)
+        partitions.append(
+            Partition(
+                count: check.count, faults: check.faults.map { "\($0.lowerBound)-\($0.upperBound)" },
+                first: check.first, last: check.last, partition: check.partition))
     }
 
     mutating func add(_ fold: FoldCheck) {

@@ -90,18 +90,14 @@ struct ParkedRoutes: Sendable {
         ]
         for (order, summary) in orders {
             table.add(
-                .post, "/v1/dead-letters/{service}/{key}/\(order)", summary, access: .scope(.operate),
-                response: Released.self,
-                problems: [.notFound, .serviceUnreachable, .orderUnderWay] + Problem.ofDeadLetters
-            ) { request, context in
-                try await hand(order, request, context)
-            }
+                .post, "/v1/dead-letters/{service}/{key}/\(order)", summary, .scope(.operate), .answers(Released.self),
+                .refuses([.notFound, .serviceUnreachable, .orderUnderWay] + Problem.ofDeadLetters)
+            ) { try await hand(order, $0) }
         }
     }
 
-    private func hand(_ order: String, _ request: Request, _ context: ServiceContext) async throws -> Response {
-        let service = try context.parameters.identifier("service")
-        let key = try context.parameters.identifier("key")
+    private func hand(_ order: String, _ call: Call) async throws -> Response {
+        let (service, key) = (try call.identifier("service"), try call.identifier("key"))
         guard let address = addresses[service] else {
             let names = KnownMachine.all.map(\.name).joined(separator: ", ")
             throw Problem.notFound.with(
@@ -109,9 +105,9 @@ struct ParkedRoutes: Sendable {
         }
         var handed = HTTPClientRequest(url: address + "/v1/parked/\(key)/\(order)")
         handed.method = .POST
-        handed.headers.add(name: "traceparent", value: context.traceparent.description)
+        handed.headers.add(name: "traceparent", value: call.context.traceparent.description)
         for name in [HTTPField.Name.authorization, .idempotencyKey] {
-            for value in request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
+            for value in call.request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }
         }
         do {
             let answer = try await client.execute(handed, timeout: TimeAmount(patience))

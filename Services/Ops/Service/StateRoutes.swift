@@ -18,67 +18,36 @@ struct StateRoutes: Sendable {
         table.add(
             .get, "/v1/devices/{device}/state",
             "Returns the state of a device in a service, now or at an earlier time or position",
-            access: .scope(.read),
-            parameters: [
+            .scope(.read),
+            .parameters(
                 .text("service", "The service"),
-                .text("at", "A time by RFC 3339, or a position in the log, partition:offset; now by default"),
-            ],
-            response: PastState.self,
-            problems: [.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog,
-            unknownQuery: .refusedByHandler
-        ) { request, context in
-            let key = AggregateKey.device(try context.parameters.identifier("device"))
-            let partition = key.partition(of: queries.partitions)
-            let query = try StateQuery(request, partition)
-            let found = try await asking { try await query.machine.past(key, partition, query.moment, store) }
-            guard let found else {
-                throw Problem.notFound.with(detail: "\(query.machine.name) did not know this device then")
-            }
-            return Response(found)
-        }
+                .text("at", "A time by RFC 3339, or a position in the log, partition:offset; now by default")),
+            .refuses([.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog),
+            .unknownQuery(.refusedByHandler)
+        ) { try await state($0) }
     }
-}
 
-/// The query of `/v1/devices/{device}/state`.
-private struct StateQuery {
-    let machine: KnownMachine
-    let moment: PastMoment
-
-    init(_ request: Request, _ partition: Int) throws(Problem) {
-        var faults: [FieldError] = []
-        var machine: KnownMachine?
-        var moment = PastMoment.offset(.max)
-        for (key, value) in request.uri.queryParameters {
-            switch key {
-            case "service": machine = KnownMachine.all.first { $0.name == value }
-            case "at":
-                if let time = Instant(String(value)) {
-                    moment = .time(time)
-                } else if let position = EncodedPosition(String(value))?.position, position.count == 1,
-                    let offset = position[partition]
-                {
-                    moment = .offset(offset)
-                } else {
-                    let detail =
-                        "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
-                    faults.append(FieldError(pointer: "/at", detail: detail))
-                }
-            default:
-                let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
-                faults.append(
-                    FieldError(
-                        pointer: pointer, detail: "is not a parameter of this route; the parameters are service, at"))
-            }
+    private func state(_ call: Call) async throws -> Reply<PastState> {
+        let key = try call.device
+        let partition = key.partition(of: queries.partitions)
+        var query = QueryReader(call)
+        let fault = "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
+        let moment: PastMoment? = query.value("at", fault) { text in
+            if let time = Instant(text) { return .time(time) }
+            let position = EncodedPosition(text)?.position
+            return position?.count == 1 ? position?[partition].map { .offset($0) } : nil
         }
-        if machine == nil {
-            let names = KnownMachine.all.map(\.name).joined(separator: ", ")
-            faults.append(FieldError(pointer: "/service", detail: "must be one of \(names)"))
+        let name = query.text("service")
+        guard let machine = KnownMachine.all.first(where: { $0.name == name }) else {
+            query.refuse("service", "must be one of \(KnownMachine.all.map(\.name).joined(separator: ", "))")
+            throw query.problem
         }
-        guard let machine, faults.isEmpty else {
-            throw .query(faults)
+        try query.finish()
+        let found = try await asking { try await machine.past(key, partition, moment ?? .offset(.max), store) }
+        guard let found else {
+            throw Problem.notFound.with(detail: "\(machine.name) did not know this device then")
         }
-        self.machine = machine
-        self.moment = moment
+        return Reply(found)
     }
 }
 

@@ -13,16 +13,15 @@ struct StatsRoutes: Sendable {
         table.add(
             .get, "/v1/stats",
             "Returns the counts of events, wakes, pushes and transfers; the last 60 points by default",
-            access: .scope(.read),
-            parameters: [
+            .scope(.read),
+            .parameters(
                 .number("interval", 60...86_400, "Seconds per point, in whole minutes; 60 by default"),
                 .moment("since", "The first point contains this time"),
-                .moment("until", "The points end before this time; now by default"),
-            ],
-            response: Stats.self, problems: [.invalidQuery] + Problem.ofLog, unknownQuery: .refusedByHandler
-        ) { request, _ in
-            let query = try StatsQuery(request)
-            return Response(try await asking { try await store.stats(try query.window(at: try await store.now())) })
+                .moment("until", "The points end before this time; now by default")),
+            .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
+        ) { call in
+            let query = try StatsQuery(call)
+            return Reply(try await asking { try await store.stats(try query.window(at: try await store.now())) })
         }
     }
 }
@@ -43,39 +42,20 @@ struct StatsWindow {
 
 /// The query of `/v1/stats`.
 struct StatsQuery {
-    private var interval = 60
-    private var since: Instant?
-    private var until: Instant?
+    private let interval: Int
+    private let since: Instant?
+    private let until: Instant?
 
-    init(_ request: Request) throws(Problem) {
-        var faults: [FieldError] = []
-        for (key, value) in request.uri.queryParameters {
-            let text = String(value)
-            switch key {
-            case "interval":
-                if let interval = Int(text), (60...86_400).contains(interval), interval.isMultiple(of: 60) {
-                    self.interval = interval
-                } else {
-                    faults.append(
-                        FieldError(pointer: "/interval", detail: "must be a multiple of 60 seconds, from 60 to 86400"))
-                }
-            case "since", "until":
-                if let instant = Instant(text) {
-                    if key == "since" { since = instant } else { until = instant }
-                } else {
-                    faults.append(FieldError(pointer: "/\(key)", detail: "must be a date and time by RFC 3339"))
-                }
-            default:
-                let pointer = isIdentifier(String(key)) ? "/\(key)" : ""
-                faults.append(
-                    FieldError(
-                        pointer: pointer,
-                        detail: "is not a parameter of this route; the parameters are interval, since, until"))
-            }
-        }
-        guard faults.isEmpty else {
-            throw .query(faults)
-        }
+    init(_ call: Call) throws(Problem) {
+        var query = QueryReader(call)
+        let range = call.route.range(of: "interval")
+        interval =
+            query.value("interval", "must be a multiple of 60 seconds, from 60 to 86400") { text in
+                Int(text).flatMap { range.contains($0) && $0.isMultiple(of: 60) ? $0 : nil }
+            } ?? 60
+        since = query.value("since", "must be a date and time by RFC 3339") { Instant($0) }
+        until = query.value("until", "must be a date and time by RFC 3339") { Instant($0) }
+        try query.finish()
     }
 
     /// Returns whole points: the first contains `since`, the last ends at or after `until`.

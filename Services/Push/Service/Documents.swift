@@ -35,11 +35,6 @@ extension Constraint where T == String {
     }
 }
 
-struct ProviderKeyList: Record {
-    var items: [ProviderKeyDocument] = []
-    var next: Nullable<String> = nil
-}
-
 /// The registration that an app requests with `registerForRemoteNotifications()`.
 struct RegistrationDocument: Record {
     /// The largest number of channels of an app. Our choice.

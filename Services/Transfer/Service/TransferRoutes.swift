@@ -24,46 +24,38 @@ struct TransferRoutes: Sendable {
     }
 
     private func addSessions(_ table: inout RouteTable) {
-        let session = Self.sessions + "/{identifier}"
+        let path = Self.sessions + "/{identifier}"
         table.add(
-            .put, session, "Creates a background session, or attaches to it", request: SessionConfiguration.self,
-            response: SessionDocument.self,
-            problems: .ofCode(.tooManySessions(limit: 16), .sessionInUse("s"), .sessionInvalidated("s"))
-        ) { request, context in
-            let configuration = try await request.document(as: SessionConfiguration.self)
-            return try await submitToSession(request, context) {
-                .openSession(app: $0, session: $1, configuration)
-            }
+            .put, path, "Creates a background session, or attaches to it", body: SessionConfiguration.self,
+            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInUse("s"), .sessionInvalidated("s")))
+        ) { configuration, call in
+            try await session(after: .openSession(app: call.app, session: call.session, configuration), call)
         }
-        table.add(
-            .get, session, "A session with its tasks", response: SessionDocument.self,
-            problems: .ofDevice(.unknownSession("s"))
-        ) { request, context in
-            let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
-            let (state, etag) = try await read(request, context)
+        table.add(.get, path, "A session with its tasks", .refuses(.ofDevice(.unknownSession("s")))) { call in
+            let (app, id) = (try call.app, try call.session)
+            let (state, etag) = try await read(call)
             guard let found = state.sessions[id], found.app == app else {
                 throw TransferRefusal.unknownSession(id).problem
             }
-            return Response(SessionDocument(id, found), etag: etag)
+            return Reply(SessionDocument(id, found), etag: etag)
         }
-        table.add(
-            .get, Self.sessions, "The sessions of an app", response: SessionList.self, problems: .ofDevice()
-        ) { request, context in
-            let app = try context.parameters.identifier("app")
-            let (state, etag) = try await read(request, context)
-            return Response(SessionList(state, of: app), etag: etag)
+        table.add(.get, Self.sessions, "The sessions of an app", .refuses(.ofDevice())) { call in
+            let app = try call.app
+            let (state, etag) = try await read(call)
+            let sessions = state.sessions.elements.filter { $0.value.app == app }
+            return Reply(Page(sessions.map { SessionDocument($0.key, $0.value) }), etag: etag)
         }
         for (word, cancels) in [("finish-tasks-and-invalidate", false), ("invalidate-and-cancel", true)] {
             table.add(
-                .post, session + "/" + word,
+                .post, path + "/" + word,
                 cancels
                     ? "Cancels the tasks of a session and invalidates it"
                     : "Invalidates a session when its tasks have finished",
-                status: .noContent, problems: .ofCode(.unknownSession("s"))
-            ) { request, context in
-                try await submitToSession(request, context, status: .noContent) {
-                    .invalidateSession(app: $0, session: $1, cancels: cancels)
-                }
+                .refuses(.ofCode(.unknownSession("s")))
+            ) { call in
+                let session = try call.session
+                return try await commands.submit(
+                    .invalidateSession(app: call.app, session: session, cancels: cancels), call)
             }
         }
     }
@@ -73,63 +65,41 @@ struct TransferRoutes: Sendable {
         table.add(
             .post, Self.sessions + "/{identifier}/callbacks/{callback}/completion",
             "Reports that didFinishDownloadingTo has returned; removes the file unless the app has claimed it",
-            request: CallbackCompletion.self, status: .noContent, problems: .ofCode(.unknownSession("s"))
-        ) { request, context in
-            guard try context.parameters.identifier("callback") == "didFinishDownloadingTo" else {
-                throw Problem.notFound.with(detail: "The only callback with a completion is didFinishDownloadingTo.")
+            body: CallbackCompletion.self, .refuses(.ofCode(.unknownSession("s"))),
+            .checks { call in
+                guard try call.identifier("callback") == "didFinishDownloadingTo" else {
+                    throw Problem.notFound.with(
+                        detail: "The only callback with a completion is didFinishDownloadingTo.")
+                }
             }
-            let completion = try await request.document(as: CallbackCompletion.self)
-            return try await submitToSession(request, context, status: .noContent) {
-                .returnFromCallback(app: $0, session: $1, task: completion.task)
-            }
+        ) { completion, call in
+            let session = try call.session
+            return try await commands.submit(
+                .returnFromCallback(app: call.app, session: session, task: completion.task), call)
         }
     }
 
     private func addTasks(_ table: inout RouteTable) {
         let session = Self.sessions + "/{identifier}"
-        let task = session + "/tasks/{task}"
+        let path = session + "/tasks/{task}"
         table.add(
-            .post, session + "/downloads", "Creates and resumes a download task",
-            request: DownloadRequest.self, response: TaskDocument.self, status: .created,
-            problems: .ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed]
-        ) { request, context in
-            let download = try await request.document(as: DownloadRequest.self)
+            .post, session + "/downloads", "Creates and resumes a download task", body: DownloadRequest.self,
+            .status(.created), .refuses(.ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed])
+        ) { download, call in
             try requireAllowed(download.url)
-            return try await createTask(request, context) { app, session in
-                try download.command(app: app, session: session)
-            }
+            return try await createTask(try download.command(app: call.app, session: call.session), call)
         }
         table.add(
-            .post, session + "/uploads", "Creates and resumes an upload task",
-            request: UploadRequest.self, response: TaskDocument.self, status: .created,
-            problems: .ofNewTask + [
-                TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
-            ] + .ofStoring
-        ) { request, context in
-            let upload = try await request.document(as: UploadRequest.self)
-            try requireAllowed(upload.url)
-            let caller = try context.requireCaller(.operate)
-            var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
-            // A repeated request gets its first answer, even if the upload is gone by now.
-            do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
-                as Problem
-            {
-                problem = fault
-            }
-            let found = (source, problem)
-            return try await files.keep(source.body) { naming in
-                try await createTask(
-                    request, context, problem: found.1, naming: naming
-                ) { app, session in
-                    .upload(app: app, session: session, upload.transferRequest, found.0)
-                }
-            }
-        }
-        table.add(
-            .get, task, "A task", response: TaskDocument.self, problems: .ofDevice(.unknownTask(1))
-        ) { request, context in
-            let (found, etag) = try await findTask(request, context)
-            return Response(TaskDocument(found), etag: etag)
+            .post, session + "/uploads", "Creates and resumes an upload task", body: UploadRequest.self,
+            .status(.created),
+            .refuses(
+                .ofNewTask + [
+                    TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
+                ] + .ofStoring)
+        ) { try await upload($0, $1) }
+        table.add(.get, path, "A task", .refuses(.ofDevice(.unknownTask(1)))) { call in
+            let (found, etag) = try await findTask(call)
+            return Reply(TaskDocument(found), etag: etag)
         }
         let actions: [(String, String, @Sendable (TaskKey) -> TransferCommand)] = [
             ("resume", "Resumes a suspended task", { .resume($0) }),
@@ -142,24 +112,18 @@ struct TransferRoutes: Sendable {
         ]
         for (word, summary, command) in actions {
             table.add(
-                .post, task + "/" + word, summary, response: TaskDocument.self,
-                problems: .ofCode(.unknownSession("s"), .unknownTask(1))
-            ) { request, context in
-                try await submitToTask(command(try taskKey(context)), request, context)
-            }
+                .post, path + "/" + word, summary, .refuses(.ofCode(.unknownSession("s"), .unknownTask(1)))
+            ) { call in try await task(after: command(call.task), call) }
         }
         table.add(
-            .post, task + "/claim", "Claims the file of a download for the app, now or when the download has finished",
-            request: ClaimRequest.self, response: TaskDocument.self,
-            problems: .ofCode(.unknownSession("s"), .unknownTask(1), .nothingToClaim(1), .tooManyFiles(limit: 64))
-        ) { request, context in
-            let claim = try await request.document(as: ClaimRequest.self)
-            return try await submitToTask(.claim(try taskKey(context), name: claim.name), request, context)
-        }
+            .post, path + "/claim", "Claims the file of a download for the app, now or when the download has finished",
+            body: ClaimRequest.self,
+            .refuses(.ofCode(.unknownSession("s"), .unknownTask(1), .nothingToClaim(1), .tooManyFiles(limit: 64)))
+        ) { claim, call in try await task(after: .claim(call.task, name: claim.name), call) }
         table.add(
-            .get, task + "/file", "The file that a task has downloaded, or the response body of an upload",
-            bytes: "*/*", problems: .ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone, .storageExhausted]
-        ) { try await file($0, $1) }
+            .get, path + "/file", "The file that a task has downloaded, or the response body of an upload",
+            .bytes("*/*"), .refuses(.ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone, .storageExhausted])
+        ) { try await file($0) }
     }
 
     private func requireAllowed(_ url: String?) throws(Problem) {
@@ -167,71 +131,86 @@ struct TransferRoutes: Sendable {
         throw .originNotAllowed.with(detail: "ALLOWED_ORIGINS does not include \(origin).")
     }
 
-    private func createTask(
-        _ request: Request, _ context: ServiceContext, problem: Problem? = nil, naming: Naming? = nil,
-        _ command: (_ app: String, _ session: String) throws -> TransferCommand
-    ) async throws -> Response {
-        let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
-        return try await commands.submit(
-            try command(app, id), to: key, request, context, status: .created, problem: problem
-        ) { aggregate, _ in
-            naming?.done()
-            return aggregate.state.sessions[id]?.tasks.last.map { TaskDocument($0).jsonBytes } ?? []
+    private func upload(_ upload: UploadRequest, _ call: Call) async throws -> Reply<TaskDocument> {
+        try requireAllowed(upload.url)
+        let caller = try call.context.requireCaller(.operate)
+        var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
+        // A repeated request gets its first answer, even if the upload is gone by now.
+        do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
+            as Problem
+        {
+            problem = fault
+        }
+        let found = (source, problem)
+        return try await files.keep(source.body) { naming in
+            let command = TransferCommand.upload(
+                app: try call.app, session: try call.session, upload.transferRequest, found.0)
+            return try await createTask(command, call, problem: found.1, naming: naming)
         }
     }
 
-    private func submitToTask(
-        _ command: TransferCommand, _ request: Request, _ context: ServiceContext
-    ) async throws -> Response {
-        let taskKey = try taskKey(context)
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
-        return try await commands.submit(command, to: key, request, context) { aggregate, _ in
-            aggregate.state.task(taskKey).map { TaskDocument($0).jsonBytes } ?? []
+    private func createTask(
+        _ command: TransferCommand, _ call: Call, problem: Problem? = nil, naming: Naming? = nil
+    ) async throws -> Reply<TaskDocument> {
+        let session = try call.session
+        return try await commands.submit(command, call, problem: problem) { aggregate, _ in
+            naming?.done()
+            return aggregate.state.sessions[session]?.tasks.last.map { TaskDocument($0) }
+        }
+    }
+
+    /// Submits a command about the task in the path. The answer is the task.
+    private func task(after command: TransferCommand, _ call: Call) async throws -> Reply<TaskDocument> {
+        let task = try call.task
+        return try await commands.submit(command, call) { aggregate, _ in
+            aggregate.state.task(task).map { TaskDocument($0) }
+        }
+    }
+
+    /// Submits a command about the session in the path. The answer is the session.
+    private func session(after command: TransferCommand, _ call: Call) async throws -> Reply<SessionDocument> {
+        let session = try call.session
+        return try await commands.submit(command, call) { aggregate, _ in
+            aggregate.state.sessions[session].map { SessionDocument(session, $0) }
         }
     }
 
     /// Sends the bytes of all attempts as one file.
-    private func file(_ request: Request, _ context: ServiceContext) async throws -> Response {
-        let (task, _) = try await findTask(request, context)
+    private func file(_ call: Call) async throws -> Response {
+        let (task, _) = try await findTask(call)
         guard task.state == .completed, task.error == nil, task.sha256 != nil else { throw Problem.fileNotReady }
         guard task.fate != .gone else {
             throw Problem.fileGone.with(
                 detail: "didFinishDownloadingTo has returned, and the app did not claim the file.")
         }
-        return try await withStorage { try await files.answer(task.receivedFile, on: context.channel) }
+        return try await withStorage { try await files.answer(task.receivedFile, on: call.context.channel) }
     }
 
-    func taskKey(_ context: ServiceContext) throws(Problem) -> TaskKey {
-        let app = try context.parameters.identifier("app")
-        let session = try context.parameters.identifier("identifier")
-        guard let task = Int(try context.parameters.identifier("task")), task > 0 else { throw .notFound }
-        return TaskKey(app: app, session: session, task: task)
-    }
-
-    private func findTask(_ request: Request, _ context: ServiceContext) async throws -> (TransferTask, ETag) {
-        let taskKey = try taskKey(context)
-        let (state, etag) = try await read(request, context)
+    private func findTask(_ call: Call) async throws -> (TransferTask, ETag) {
+        let taskKey = try call.task
+        let (state, etag) = try await read(call)
         guard let task = state.task(taskKey) else { throw TransferRefusal.unknownTask(taskKey.task).problem }
         return (task, etag)
     }
 
-    func read(_ request: Request, _ context: ServiceContext) async throws -> (TransferMachine, ETag) {
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
-        guard let found = try await commands.read(key, request, context), found.aggregate.state.isRegistered else {
+    /// Returns the state of the registered device in the path.
+    func read(_ call: Call) async throws -> (TransferMachine, ETag) {
+        guard let found = try await commands.read(call), found.aggregate.state.isRegistered else {
             throw TransferRefusal.deviceNotRegistered.problem
         }
-        return (found.aggregate.state, ETag(version: found.aggregate.eventCount))
+        return (found.aggregate.state, found.aggregate.etag)
     }
+}
 
-    private func submitToSession(
-        _ request: Request, _ context: ServiceContext, status: HTTPResponse.Status = .ok,
-        _ command: (_ app: String, _ session: String) -> TransferCommand
-    ) async throws -> Response {
-        let (app, id) = (try context.parameters.identifier("app"), try context.parameters.identifier("identifier"))
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
-        return try await commands.submit(command(app, id), to: key, request, context, status: status) { aggregate, _ in
-            aggregate.state.sessions[id].map { SessionDocument(id, $0).jsonBytes } ?? []
+extension Call {
+    /// The session in the path.
+    var session: String { get throws(Problem) { try identifier("identifier") } }
+
+    /// The task in the path. It throws `not_found` if its number is not positive.
+    var task: TaskKey {
+        get throws(Problem) {
+            guard let number = Int(try identifier("task")), number > 0 else { throw .notFound }
+            return TaskKey(app: try app, session: try session, task: number)
         }
     }
 }

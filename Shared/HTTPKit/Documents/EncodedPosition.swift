@@ -47,9 +47,9 @@ extension HTTPField.Name {
     public static let position = HTTPField.Name("Dormouse-Position")!
 }
 
-extension Response {
-    /// The offset in this answer's `Dormouse-Position`; the log has all events of the command up to it.
+extension HTTPFields {
+    /// The offset in an answer's `Dormouse-Position`; the log has all events of the command up to it.
     public var position: Int? {
-        headers[.position].flatMap { EncodedPosition($0) }?.offsets.values.first.map { Int($0) }
+        self[.position].flatMap { EncodedPosition($0) }?.offsets.values.first.map { Int($0) }
     }
 }

@@ -36,17 +36,6 @@ extension Request {
         // A fast path: nearly all clients send exactly this.
         media == "application/json" || media.split(separator: ";").first?.trimmed().lowercased() == "application/json"
     }
-
-    /// Returns a whole number of the query, for example of `?limit=50`.
-    ///
-    /// - Throws: `invalid_query` if it is not a number or out of range.
-    public func query(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
-        guard let text = uri.queryParameters[name[...]] else { return standard }
-        guard let number = Int(text), range.contains(number) else {
-            throw .invalidQuery.with(detail: "\(name) must be from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
-    }
 }
 
 extension Record {

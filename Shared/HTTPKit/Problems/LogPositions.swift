@@ -1,5 +1,7 @@
+public import Contracts
 public import EventLog
 import HTTPTypes
+import ServiceLifecycle
 
 extension Problem {
     /// A client's position is beyond the end of the log. No service returns such a position, so the log was restored.
@@ -25,6 +27,28 @@ extension LogTail {
             throw Problem.beyondRetention.with(
                 detail: "Events after the position were dropped. Read the state and start again without a position.")
         case .beyondLog(let position, let head): throw Problem.beyondLog(position, head: head)
+        }
+    }
+
+    /// Waits for an event about an aggregate, for a client that polls.
+    ///
+    /// - Returns: the first value that an event after the offset gives; nil after the timeout or at shutdown.
+    public func first<Found: Sendable>(
+        of key: AggregateKey, after offset: Int, within wait: Duration, _ find: @escaping @Sendable (Event) -> Found?
+    ) async throws -> Found? {
+        try await withThrowingTaskGroup(of: Found?.self) { group in
+            group.addTask {
+                for try await event in self.events(of: key, after: offset) {
+                    if let found = find(event) { return found }
+                }
+                return nil
+            }
+            group.addTask {
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: wait) }
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
         }
     }
 }

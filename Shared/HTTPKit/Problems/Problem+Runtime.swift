@@ -2,12 +2,6 @@ import Contracts
 import HTTPTypes
 public import Runtime
 
-/// A refusal that has a problem document.
-public protocol ProblemConvertible: Error {
-    /// The problem document of the refusal.
-    var problem: Problem { get }
-}
-
 extension Problem {
     /// The service has not read up to the request's `Dormouse-Position`, or up to the latest event about the device.
     public static let behind = Problem(
@@ -19,10 +13,10 @@ extension Problem {
     public static let idempotencyConflict = Problem(
         .unprocessableContent, "idempotency_conflict", "Idempotency-Key was used for another request")
 
-    /// The problems of ``Commands/read(_:_:_:)``, without the refusals of the machine.
+    /// The problems of ``Commands/read(_:of:suffices:)``, without the refusals of the machine.
     static let ofReads =
         [.invalidHeader, .behind, .positionBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
-    /// The problems of ``Commands/submit(_:to:_:_:status:fingerprint:registers:problem:answer:)``.
+    /// The problems of ``Commands/submit(_:_:fingerprint:registers:problem:answer:)``.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
         + of(.parked(key: .device("d1")), .stateTooLarge(key: .device("d1"), bytes: 65_537), .outcomeUnknown)

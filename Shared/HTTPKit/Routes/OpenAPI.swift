@@ -39,9 +39,9 @@ extension RouteTable {
 
     private mutating func addDescription(_ bytes: [UInt8]) {
         add(
-            .get, "/openapi.json", "Returns the OpenAPI description of this API", access: .open, response: JSON.self,
-            example: #"{"components":{},"info":{"title":"Dormouse","version":"1"},"openapi":"3.1.0","paths":{}}"#
-        ) { _, _ in Response(json: bytes) }
+            .get, "/openapi.json", "Returns the OpenAPI description of this API", .open,
+            .example(#"{"components":{},"info":{"title":"Dormouse","version":"1"},"openapi":"3.1.0","paths":{}}"#)
+        ) { _ in Reply<JSON>(json: bytes) }
     }
 
     private static let problem: JSON = [
@@ -89,7 +89,7 @@ extension Route {
     }
 
     private var responses: [JSON.Member] {
-        var members = ([status] + further).map { status in
+        var members = statuses.map { status in
             var success = [JSON.Member("description", .string(status.reasonPhrase))]
             let content = content(of: status)
             if !content.isEmpty { success.append(JSON.Member("content", .object(content))) }
@@ -100,7 +100,7 @@ extension Route {
             members.append(JSON.Member(String(status.code), ["description": .string(status.reasonPhrase)]))
         }
         let byStatus = Dictionary(grouping: allProblems, by: \.status.code).sorted { $0.key < $1.key }
-        for (status, problems) in byStatus where status != self.status.code {
+        for (status, problems) in byStatus where status != statuses.first?.code {
             members.append(JSON.Member(String(status), Self.described(problems)))
         }
         for (status, words) in reasons.sorted(by: { $0.key < $1.key }) {

@@ -33,35 +33,46 @@ public struct Route: Sendable {
     /// The path, with parameters in braces, for example `/v1/devices/{device}`.
     public let path: String
     public let summary: String
-    public let access: Access
+    public internal(set) var access = Access.caller
     /// The parameters besides the identifiers of the path.
-    public let parameters: [RouteParameter]
+    public internal(set) var parameters: [RouteParameter] = []
     /// The type of the JSON body; nil if there is none.
-    public let request: (any Record.Type)?
+    public internal(set) var request: (any Record.Type)?
     /// The type of the JSON answer; nil if there is none.
-    public let response: (any Value.Type)?
-    /// The status of success.
-    public let status: HTTPResponse.Status
-    /// Further statuses of success.
-    public let further: [HTTPResponse.Status]
+    public internal(set) var response: (any Value.Type)?
+    /// The statuses of success, the most usual first.
+    public internal(set) var statuses = [HTTPResponse.Status.ok]
     /// Text that the route returns besides a JSON document, or instead of one.
-    public let text: TextContent?
+    public internal(set) var text: TextContent?
     /// The media type of an answer that is not a document; `*/*` if it varies.
-    public let bytes: String?
+    public internal(set) var bytes: String?
     /// The problems that do not follow from the rest of the description.
-    public let problems: [Problem]
+    public internal(set) var problems: [Problem] = []
     /// The values of `{"reason": …}` by status, if another protocol defines the errors.
-    public let reasons: [Int: [String]]
+    public internal(set) var reasons: [Int: [String]] = [:]
     /// An example of an answer, in JSON.
-    public let example: String?
+    public internal(set) var example: String?
     /// Whether the API description contains the route. A route that only refuses is left out.
-    public let isDescribed: Bool
-    /// Whether a repeat with the same `Idempotency-Key` takes effect once.
-    public let honoursIdempotencyKey: Bool
+    public internal(set) var isDescribed = true
     /// Whether its body is not a document and may be large. Such requests have their own slots.
-    public let takesContent: Bool
-    public let unknownQuery: UnknownQuery
-    let handler: Handler
+    public internal(set) var takesContent = false
+    public internal(set) var unknownQuery = UnknownQuery.refused
+    /// Whether the route treats `Idempotency-Key` as unknown.
+    var ignoresIdempotencyKey = false
+    /// Checks parameters of the path before the body is read.
+    var check: (@Sendable (Call) throws -> Void)?
+    var handler: Handler = { _, _ in throw Problem.notFound }
+
+    init(_ method: HTTPRequest.Method, _ path: String, _ summary: String) {
+        self.method = method
+        self.path = path
+        self.summary = summary
+    }
+
+    /// Whether a repeat with the same `Idempotency-Key` takes effect once: each `POST` that needs a credential.
+    public var honoursIdempotencyKey: Bool {
+        if case .open = access { false } else { method == .post && !ignoresIdempotencyKey }
+    }
 
     /// Returns a handler that first reads the document of a request with an idempotency key, for its fingerprint.
     func repeatable(_ handler: @escaping Handler) -> Handler {
@@ -72,6 +83,11 @@ public struct Route: Sendable {
             context.document = try await request.repeatableDocument()
             return try await handler(request, context)
         }
+    }
+
+    /// Returns the range of a query parameter with a whole number.
+    public func range(of parameter: String) -> ClosedRange<Int> {
+        parameters.first { $0.name == parameter }?.range ?? Int.min...Int.max
     }
 
     var isRead: Bool { method == .get || method == .head }
@@ -118,25 +134,38 @@ public struct RouteTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a route; see ``Route`` for the parameters.
-    ///
-    /// - Parameter honoursIdempotencyKey: true by default for each `POST` that needs a credential.
-    public mutating func add(
-        _ method: HTTPRequest.Method, _ path: String, _ summary: String, access: Route.Access = .caller,
-        parameters: [RouteParameter] = [], request: (any Record.Type)? = nil, response: (any Value.Type)? = nil,
-        status: HTTPResponse.Status = .ok, further: [HTTPResponse.Status] = [], text: TextContent? = nil,
-        bytes: String? = nil, problems: [Problem] = [], reasons: [Int: [String]] = [:], example: String? = nil,
-        isDescribed: Bool = true, honoursIdempotencyKey: Bool? = nil, takesContent: Bool = false,
-        unknownQuery: Route.UnknownQuery = .refused, use handler: @escaping Route.Handler
+    /// Adds a route without a JSON body. The type of the answer is a part of its description.
+    public mutating func add<Answer: RouteResponse>(
+        _ method: HTTPRequest.Method, _ path: String, _ summary: String, _ traits: RouteTrait...,
+        use handler: @escaping @Sendable (Call) async throws -> Answer
     ) {
-        let isOpen = if case .open = access { true } else { false }
-        routes.append(
-            Route(
-                method: method, path: path, summary: summary, access: access, parameters: parameters, request: request,
-                response: response, status: status, further: further, text: text, bytes: bytes, problems: problems,
-                reasons: reasons, example: example, isDescribed: isDescribed,
-                honoursIdempotencyKey: honoursIdempotencyKey ?? (method == .post && !isOpen),
-                takesContent: takesContent, unknownQuery: unknownQuery, handler: handler))
+        add(Route(method, path, summary), traits, handler)
+    }
+
+    /// Adds a route whose JSON body has a type. The parameters of the path are checked before the body is read.
+    public mutating func add<Body: Record, Answer: RouteResponse>(
+        _ method: HTTPRequest.Method, _ path: String, _ summary: String, body: Body.Type, _ traits: RouteTrait...,
+        use handler: @escaping @Sendable (Body, Call) async throws -> Answer
+    ) {
+        var route = Route(method, path, summary)
+        route.request = body
+        add(route, traits) { call in
+            for name in call.route.identifiers { _ = try call.identifier(name) }
+            try call.route.check?(call)
+            return try await handler(try await call.request.document(), call)
+        }
+    }
+
+    private mutating func add<Answer: RouteResponse>(
+        _ described: Route, _ traits: [RouteTrait], _ handler: @escaping @Sendable (Call) async throws -> Answer
+    ) {
+        var route = described
+        (route.response, route.statuses) = (Answer.documentType, [Answer.defaultStatus])
+        for trait in traits { trait.apply(&route) }
+        let complete = route
+        let status = complete.statuses.first ?? .ok
+        route.handler = { try await handler(Call(route: complete, request: $0, context: $1)).response(status) }
+        routes.append(route)
     }
 
     /// Returns the methods of a path; empty if no route has it.

@@ -11,6 +11,8 @@ public struct RouteParameter: Sendable {
     public let summary: String
     /// The JSON Schema of the value.
     public let schema: JSON
+    /// The range of a whole number; nil for other values.
+    public private(set) var range: ClosedRange<Int>?
 
     /// Creates a parameter with any schema.
     public init(_ name: String, in place: Place, _ summary: String, _ schema: JSON) {
@@ -23,7 +25,9 @@ public struct RouteParameter: Sendable {
     /// Returns a query parameter with a whole number.
     public static func number(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> RouteParameter {
         let schema: JSON = ["type": "integer", "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound)]
-        return RouteParameter(name, in: .query, summary, schema)
+        var parameter = RouteParameter(name, in: .query, summary, schema)
+        parameter.range = range
+        return parameter
     }
 
     /// Returns a query parameter with text.

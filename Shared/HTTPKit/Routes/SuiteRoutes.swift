@@ -10,10 +10,14 @@ public enum SuiteRoutes {
         /// `METHOD /path`, with parameters in braces.
         public let routes: [String]
 
+        /// - Parameter routes: a path and its methods on each line.
         init(_ name: String, port: Int, _ routes: String) {
             self.name = name
             self.port = port
-            self.routes = routes.split(separator: "\n").map(String.init)
+            self.routes = routes.split(separator: "\n").flatMap { line in
+                let words = line.split(separator: " ")
+                return words.dropFirst().map { "\($0) \(words[0])" }
+            }
         }
     }
 
@@ -48,142 +52,112 @@ public enum SuiteRoutes {
     ]
 
     private static let lifecycle = """
-        GET /.well-known/jwks.json
-        DELETE /v1/devices/{device}
-        GET /v1/devices/{device}
-        PUT /v1/devices/{device}
-        GET /v1/devices/{device}/app-switcher
-        DELETE /v1/devices/{device}/app-switcher/{app}
-        POST /v1/devices/{device}/app-switcher/{app}
-        DELETE /v1/devices/{device}/apps/{app}
-        GET /v1/devices/{device}/apps/{app}
-        PUT /v1/devices/{device}/apps/{app}
-        POST /v1/devices/{device}/apps/{app}/actions
-        DELETE /v1/devices/{device}/apps/{app}/activities/{kind}
-        POST /v1/devices/{device}/apps/{app}/activities/{kind}
-        GET /v1/devices/{device}/apps/{app}/background-refresh-status
-        GET /v1/devices/{device}/apps/{app}/background-time-remaining
-        POST /v1/devices/{device}/apps/{app}/callbacks/{callback}/completion
-        GET /v1/devices/{device}/apps/{app}/explain
-        DELETE /v1/devices/{device}/apps/{app}/regions/{region}
-        PUT /v1/devices/{device}/apps/{app}/regions/{region}
-        PUT /v1/devices/{device}/apps/{app}/settings
-        DELETE /v1/devices/{device}/apps/{app}/significant-location-changes
-        PUT /v1/devices/{device}/apps/{app}/significant-location-changes
-        POST /v1/devices/{device}/apps/{app}/tasks
-        DELETE /v1/devices/{device}/apps/{app}/tasks/{task}
-        GET /v1/devices/{device}/apps/{app}/terminations
-        POST /v1/devices/{device}/apps/{app}/transitions
-        POST /v1/devices/{device}/apps/{app}/wakes/{wake}/completion
-        PATCH /v1/devices/{device}/conditions
-        POST /v1/devices/{device}/interruptions
-        GET /v1/devices/{device}/orders
-        POST /v1/devices/{device}/power
-        PUT /v1/devices/{device}/settings
-        DELETE /v1/devices/{device}/token
-        POST /v1/devices/{device}/token
-        GET /v1/fleets/{fleet}/orders
-        GET /v1/fleets/{fleet}/terminations
-        POST /v1/fleets/{fleet}/token
-        GET /v1/profiles
+        /.well-known/jwks.json GET
+        /v1/devices/{device} DELETE GET PUT
+        /v1/devices/{device}/app-switcher GET
+        /v1/devices/{device}/app-switcher/{app} DELETE POST
+        /v1/devices/{device}/apps/{app} DELETE GET PUT
+        /v1/devices/{device}/apps/{app}/actions POST
+        /v1/devices/{device}/apps/{app}/activities/{kind} DELETE POST
+        /v1/devices/{device}/apps/{app}/background-refresh-status GET
+        /v1/devices/{device}/apps/{app}/background-time-remaining GET
+        /v1/devices/{device}/apps/{app}/callbacks/{callback}/completion POST
+        /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/regions/{region} DELETE PUT
+        /v1/devices/{device}/apps/{app}/settings PUT
+        /v1/devices/{device}/apps/{app}/significant-location-changes DELETE PUT
+        /v1/devices/{device}/apps/{app}/tasks POST
+        /v1/devices/{device}/apps/{app}/tasks/{task} DELETE
+        /v1/devices/{device}/apps/{app}/terminations GET
+        /v1/devices/{device}/apps/{app}/transitions POST
+        /v1/devices/{device}/apps/{app}/wakes/{wake}/completion POST
+        /v1/devices/{device}/conditions PATCH
+        /v1/devices/{device}/interruptions POST
+        /v1/devices/{device}/orders GET
+        /v1/devices/{device}/power POST
+        /v1/devices/{device}/settings PUT
+        /v1/devices/{device}/token DELETE POST
+        /v1/fleets/{fleet}/orders GET
+        /v1/fleets/{fleet}/terminations GET
+        /v1/fleets/{fleet}/token POST
+        /v1/profiles GET
         """
 
     private static let fetch = """
-        GET /v1/devices/{device}/apps/{app}/fetches
-        GET /v1/devices/{device}/apps/{app}/fetches/{fetch}
-        GET /v1/devices/{device}/apps/{app}/forecast
-        PUT /v1/devices/{device}/apps/{app}/minimum-interval
-        POST /v1/devices/{device}/apps/{app}/simulate-fetch
-        DELETE /v1/devices/{device}/apps/{app}/task-requests
-        GET /v1/devices/{device}/apps/{app}/task-requests
-        POST /v1/devices/{device}/apps/{app}/task-requests
-        DELETE /v1/devices/{device}/apps/{app}/task-requests/{identifier}
-        POST /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-expiration
-        POST /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-launch
-        GET /v1/devices/{device}/apps/{app}/task-runs
-        GET /v1/devices/{device}/budgets
+        /v1/devices/{device}/apps/{app}/fetches GET
+        /v1/devices/{device}/apps/{app}/fetches/{fetch} GET
+        /v1/devices/{device}/apps/{app}/forecast GET
+        /v1/devices/{device}/apps/{app}/minimum-interval PUT
+        /v1/devices/{device}/apps/{app}/simulate-fetch POST
+        /v1/devices/{device}/apps/{app}/task-requests DELETE GET POST
+        /v1/devices/{device}/apps/{app}/task-requests/{identifier} DELETE
+        /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-expiration POST
+        /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-launch POST
+        /v1/devices/{device}/apps/{app}/task-runs GET
+        /v1/devices/{device}/budgets GET
         """
 
     private static let push = """
-        GET /1/apps/{app}/all-channels
-        DELETE /1/apps/{app}/channels
-        GET /1/apps/{app}/channels
-        POST /1/apps/{app}/channels
-        POST /3/device/{token}
-        POST /4/broadcasts/apps/{app}
-        GET /v1/devices/{device}/apps/{app}/explain
-        GET /v1/devices/{device}/apps/{app}/notifications
-        DELETE /v1/devices/{device}/apps/{app}/registration
-        PUT /v1/devices/{device}/apps/{app}/registration
-        POST /v1/devices/{device}/keep-alive
-        GET /v1/devices/{device}/notifications
-        POST /v1/devices/{device}/notifications/{notification}/ack
-        POST /v1/devices/{device}/notifications/{notification}/opened
-        PUT /v1/devices/{device}/throttle
-        GET /v1/metrics/notifications
-        GET /v1/notifications/{notification}
-        GET /v1/provider-keys
-        POST /v1/provider-keys
-        DELETE /v1/provider-keys/{team}/{key}
+        /1/apps/{app}/all-channels GET
+        /1/apps/{app}/channels DELETE GET POST
+        /3/device/{token} POST
+        /4/broadcasts/apps/{app} POST
+        /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/notifications GET
+        /v1/devices/{device}/apps/{app}/registration DELETE PUT
+        /v1/devices/{device}/keep-alive POST
+        /v1/devices/{device}/notifications GET
+        /v1/devices/{device}/notifications/{notification}/ack POST
+        /v1/devices/{device}/notifications/{notification}/opened POST
+        /v1/devices/{device}/throttle PUT
+        /v1/metrics/notifications GET
+        /v1/notifications/{notification} GET
+        /v1/provider-keys GET POST
+        /v1/provider-keys/{team}/{key} DELETE
         """
 
     private static let transfer = """
-        DELETE /content/{path}
-        GET /content/{path}
-        HEAD /content/{path}
-        PUT /content/{path}
-        POST /files
-        DELETE /files/{upload}
-        GET /files/{upload}
-        HEAD /files/{upload}
-        PATCH /files/{upload}
-        POST /files/{upload}
-        POST /uploads
-        DELETE /uploads/{upload}
-        GET /uploads/{upload}
-        HEAD /uploads/{upload}
-        PATCH /uploads/{upload}
-        POST /v1/devices/{device}/apps/{app}/challenges/{challenge}
-        GET /v1/devices/{device}/apps/{app}/explain
-        GET /v1/devices/{device}/apps/{app}/files
-        DELETE /v1/devices/{device}/apps/{app}/files/{name}
-        GET /v1/devices/{device}/apps/{app}/files/{name}
-        HEAD /v1/devices/{device}/apps/{app}/files/{name}
-        PUT /v1/devices/{device}/apps/{app}/files/{name}
-        GET /v1/devices/{device}/apps/{app}/sessions
-        GET /v1/devices/{device}/apps/{app}/sessions/{identifier}
-        PUT /v1/devices/{device}/apps/{app}/sessions/{identifier}
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/callbacks/{callback}/completion
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/downloads
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/finish-tasks-and-invalidate
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/invalidate-and-cancel
-        GET /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel-by-producing-resume-data
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/claim
-        GET /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/file
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/resume
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/suspend
-        GET /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/timeline
-        POST /v1/devices/{device}/apps/{app}/sessions/{identifier}/uploads
+        /content/{path} DELETE GET HEAD PUT
+        /files POST
+        /files/{upload} DELETE GET HEAD PATCH POST
+        /uploads POST
+        /uploads/{upload} DELETE GET HEAD PATCH
+        /v1/devices/{device}/apps/{app}/challenges/{challenge} POST
+        /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/files GET
+        /v1/devices/{device}/apps/{app}/files/{name} DELETE GET HEAD PUT
+        /v1/devices/{device}/apps/{app}/sessions GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier} GET PUT
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/callbacks/{callback}/completion POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/downloads POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/finish-tasks-and-invalidate POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/invalidate-and-cancel POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task} GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel-by-producing-resume-data POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/claim POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/file GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/resume POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/suspend POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/timeline GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/uploads POST
         """
 
     private static let ops = """
-        GET /v1/clock
-        PUT /v1/clock
-        POST /v1/clock/advance
-        GET /v1/consumers
-        GET /v1/dead-letters
-        POST /v1/dead-letters/{service}/{key}/discard
-        POST /v1/dead-letters/{service}/{key}/replay
-        GET /v1/devices
-        GET /v1/devices/{device}/state
-        GET /v1/devices/{device}/timeline
-        GET /v1/events
-        GET /v1/events/stream
-        GET /v1/events/{id}
-        GET /v1/events/{id}/causes
-        GET /v1/log/check
-        GET /v1/stats
+        /v1/clock GET PUT
+        /v1/clock/advance POST
+        /v1/consumers GET
+        /v1/dead-letters GET
+        /v1/dead-letters/{service}/{key}/discard POST
+        /v1/dead-letters/{service}/{key}/replay POST
+        /v1/devices GET
+        /v1/devices/{device}/state GET
+        /v1/devices/{device}/timeline GET
+        /v1/events GET
+        /v1/events/stream GET
+        /v1/events/{id} GET
+        /v1/events/{id}/causes GET
+        /v1/log/check GET
+        /v1/stats GET
         """
 }

@@ -288,30 +288,23 @@ struct CounterService: Sendable {
         try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
         { parts, table in
             table.add(
-                .post, "/v1/devices/{device}/add", "Adds", parameters: [.number("at", 0...1, "Changes nothing")],
-                request: Amount.self, response: Counter.self
-            ) { request, context in
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                let amount = try await request.document(as: Amount.self).amount
-                return try await parts.commands.submit(.add(amount), to: key, request, context, registers: true) {
-                    aggregate, _ in aggregate.state.jsonBytes
+                .post, "/v1/devices/{device}/add", "Adds", body: Amount.self,
+                .parameters(.number("at", 0...1, "Changes nothing"))
+            ) { amount, call in
+                try await parts.commands.submit(.add(amount.amount), call, registers: true) { aggregate, _ in
+                    aggregate.state
                 }
             }
-            table.add(.post, "/v1/devices/{device}/refuse", "Refuses") { request, context in
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                return try await parts.commands.submit(.addThenRefuse, to: key, request, context) { _, _ in [] }
+            table.add(.post, "/v1/devices/{device}/refuse", "Refuses") { call in
+                try await parts.commands.submit(.addThenRefuse, call)
             }
-            table.add(.get, "/v1/devices/{device}", "Reads", response: Counter.self) { request, context in
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                guard let found = try await parts.commands.read(key, request, context)?.aggregate else {
-                    throw Problem.notFound
-                }
-                return Response(found.state, etag: ETag(version: found.eventCount))
+            table.add(.get, "/v1/devices/{device}", "Reads") { call in
+                guard let found = try await parts.commands.read(call)?.aggregate else { throw Problem.notFound }
+                return Reply(found.state, etag: found.etag)
             }
-            table.add(.get, "/v1/devices/{device}/events", "Streams") { request, context in
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                let events = parts.tail.events(of: key, after: 0).map { ServerSentEvent(data: $0.type) }
-                return Response(events: events, on: context)
+            table.add(.get, "/v1/devices/{device}/events", "Streams") { call in
+                let events = parts.tail.events(of: try call.device, after: 0).map { ServerSentEvent(data: $0.type) }
+                return Response(events: events, on: call.context)
             }
             return []
         }

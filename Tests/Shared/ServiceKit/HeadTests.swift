@@ -77,7 +77,7 @@ import Testing
 
     @Test func `a route can end the connection with its answer`() async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/newer", "Needs a newer program", access: .open) { _, _ in
+            table.add(.get, "/v1/newer", "Needs a newer program", .open) { _ -> Response in
                 throw Problem.newerProgramNeeded
             }
         }) { service in
@@ -91,7 +91,7 @@ import Testing
     @Test(arguments: [CancellationError(), PostgresError.cancelled] as [any Error])
     func `a cancelled request is answered 503 and not as an internal error`(_ error: any Error) async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/cancelled", "Is cancelled", access: .open) { _, _ in throw error }
+            table.add(.get, "/v1/cancelled", "Is cancelled", .open) { _ -> Response in throw error }
         }) { service in
             let answer = try await service.send("GET", "/v1/cancelled", key: nil)
             #expect(answer.status == 503 && answer.code == "stopping")
@@ -100,7 +100,7 @@ import Testing
 
     @Test func `an old client keeps its connection only if the answer has a length`() async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/parts", "Has no length", access: .open) { _, _ in
+            table.add(.get, "/v1/parts", "Has no length", .open) { _ in
                 Response(
                     status: .ok,
                     body: ResponseBody { writer in
@@ -126,8 +126,8 @@ import Testing
         try await TestService.run(
             settings: ["--request-timeout", "1"],
             routes: { table in
-                table.add(.put, "/v1/content", "Takes content", takesContent: true) { request, _ in
-                    Response(json: Array(buffer: try await request.body.collect(upTo: 1 << 20)))
+                table.add(.put, "/v1/content", "Takes content", .takesContent) { call in
+                    Response(json: Array(buffer: try await call.request.body.collect(upTo: 1 << 20)))
                 }
             }
         ) { service in

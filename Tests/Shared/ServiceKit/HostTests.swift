@@ -13,8 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HostTests {
     @Test func `an answer to HEAD has no content`() async throws {
         try await TestService.run(routes: { table in
-            table.add(.head, "/v1/naps", "The head of a nap", access: .open) { _, _ in Response(json: Array("{}".utf8))
-            }
+            table.add(.head, "/v1/naps", "The head of a nap", .open) { _ in Response(json: Array("{}".utf8)) }
         }) { service in
             // Content after an answer to HEAD would spoil the next answer on the same connection.
             for _ in 0..<30 {
@@ -31,7 +30,7 @@ import Testing
     @Test func `a request in progress is answered after a shutdown begins`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/slow", "Waits", access: .open) { _, _ in
+            table.add(.get, "/v1/slow", "Waits", .open) { _ in
                 entered.open()
                 await mayGo.wait()
                 return Response(json: Array("{}".utf8))
@@ -64,7 +63,7 @@ import Testing
         try await TestService.run(
             slots: .of(1),
             routes: { table in
-                table.add(.get, "/v1/slow", "Waits") { _, _ in
+                table.add(.get, "/v1/slow", "Waits") { _ in
                     entered.open()
                     await mayGo.wait()
                     return Response(json: Array("{}".utf8))

@@ -17,8 +17,8 @@ import Timeline
         try await TestService.run(
             settings: ["--request-timeout", "3"],
             routes: { table in
-                table.add(.put, "/v1/content", "Takes content") { request, _ in
-                    Response(json: Array(buffer: try await request.body.collect(upTo: 100)))
+                table.add(.put, "/v1/content", "Takes content") { call in
+                    Response(json: Array(buffer: try await call.request.body.collect(upTo: 100)))
                 }
             }
         ) { service in
@@ -77,7 +77,7 @@ import Timeline
         try await TestService.run(
             settings: ["--idle-timeout", "1"],
             routes: { table in
-                table.add(.get, "/v1/endless", "Has no end", access: .open) { _, _ in
+                table.add(.get, "/v1/endless", "Has no end", .open) { _ in
                     Response(
                         status: .ok,
                         body: ResponseBody { writer in

@@ -9,8 +9,8 @@ import Timeline
 @Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
     @Test func `an unknown query parameter is refused with the known ones`() async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/list", "Lists", parameters: .pages) { _, _ in Response(json: Array("[]".utf8)) }
-            table.add(.get, "/page", "A page", access: .open, unknownQuery: .ignored) { _, _ in Response(status: .ok) }
+            table.add(.get, "/v1/list", "Lists", .parameters(.pages)) { _ in Response(json: Array("[]".utf8)) }
+            table.add(.get, "/page", "A page", .open, .unknownQuery(.ignored)) { _ in Response(status: .ok) }
         }) { service in
             #expect(try await service.send("GET", "/v1/list?limit=3&cursor=4").status == 200)
             let typo = try await service.send("GET", "/v1/list?limt=3&limit=3")

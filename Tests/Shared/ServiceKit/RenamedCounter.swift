@@ -37,13 +37,10 @@ extension CounterService {
         try await DurableService.serve(
             RenamedCounter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger
         ) { parts, table in
-            table.add(.post, "/v1/devices/{device}/add", "Adds", request: Amount.self, response: Counter.self) {
-                request, context in
-                let key = AggregateKey.device(try context.parameters.identifier("device"))
-                let amount = try await request.document(as: Amount.self).amount
-                return try await parts.commands.submit(
-                    .increase(by: amount, isNew: true), to: key, request, context, registers: true
-                ) { aggregate, _ in aggregate.state.counter.jsonBytes }
+            table.add(.post, "/v1/devices/{device}/add", "Adds", body: Amount.self) { amount, call in
+                try await parts.commands.submit(
+                    .increase(by: amount.amount, isNew: true), call, registers: true
+                ) { aggregate, _ in aggregate.state.counter }
             }
             return []
         }

@@ -48,7 +48,7 @@ extension RequestSlots {
         try await TestService.run(
             slots: .of(64, deviceWork: 1),
             routes: { table in
-                table.add(.get, "/v1/slow", "Waits") { _, _ in
+                table.add(.get, "/v1/slow", "Waits") { _ in
                     entered.open()
                     await mayGo.wait()
                     return Response(json: Array("{}".utf8))
@@ -76,8 +76,8 @@ extension RequestSlots {
         try await TestService.run(
             slots: .of(1, waits: 2),
             routes: { table in
-                table.add(.get, "/v1/news", "Waits for news") { _, context in
-                    try await context.waiting {
+                table.add(.get, "/v1/news", "Waits for news") { call in
+                    try await call.context.waiting {
                         entered.open()
                         await mayGo.wait()
                     }
@@ -101,7 +101,7 @@ extension RequestSlots {
         try await TestService.run(
             slots: .of(1),
             routes: { table in
-                table.add(.put, "/v1/content", "Takes content", takesContent: true) { _, _ in
+                table.add(.put, "/v1/content", "Takes content", .takesContent) { _ in
                     entered.open()
                     await mayGo.wait()
                     return Response(json: Array("{}".utf8))

@@ -9,15 +9,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct StreamTests {
     private static func addStream(_ table: inout RouteTable, heartbeat: Duration = .seconds(15)) {
-        table.add(.get, "/v1/stream", "Counts up to three", access: .open) { request, context in
-            let start = try request.encodedPosition()?.offsets[2] ?? 0
+        table.add(.get, "/v1/stream", "Counts up to three", .open) { call in
+            let start = try call.request.encodedPosition()?.offsets[2] ?? 0
             let events = AsyncStream<ServerSentEvent> { source in
                 for offset in start + 1..<4 {
                     source.yield(ServerSentEvent(id: "2:\(offset)", event: "count", data: "a\n\(offset)"))
                 }
                 source.finish()
             }
-            return Response(events: events, on: context, heartbeat: heartbeat)
+            return Response(events: events, on: call.context, heartbeat: heartbeat)
         }
     }
 
@@ -54,10 +54,10 @@ import Testing
 
     @Test func `an idle stream sends heartbeats and ends when the service shuts down`() async throws {
         try await TestService.run(routes: { table in
-            table.add(.get, "/v1/quiet", "Says nothing", access: .open) { _, context in
+            table.add(.get, "/v1/quiet", "Says nothing", .open) { call in
                 let (events, source) = AsyncStream<ServerSentEvent>.makeStream()
                 source.onTermination = { _ in _ = source }
-                return Response(events: events, on: context, heartbeat: .milliseconds(20))
+                return Response(events: events, on: call.context, heartbeat: .milliseconds(20))
             }
         }) { service in
             let response = try await HTTPClient.shared.execute(service.request("/v1/quiet"), timeout: .seconds(60))

@@ -118,18 +118,17 @@ struct TestService: Sendable {
     }
 
     private static func addRoutes(_ table: inout RouteTable) {
-        table.add(.post, "/v1/naps", "Takes a nap", request: Nap.self, response: Nap.self, status: .created) {
-            request, _ in Response(try await request.document(as: Nap.self), status: .created, etag: ETag(version: 1))
+        table.add(.post, "/v1/naps", "Takes a nap", body: Nap.self, .status(.created)) { nap, _ in
+            Reply(nap, etag: ETag(version: 1))
         }
-        table.add(.get, "/v1/devices/{device}", "A device") { request, context in
-            let device = try context.parameters.identifier("device")
-            try context.requireCaller().requireOpen(device: device, fleet: "f1")
-            try request.requireMatch(ETag(version: 7))
+        table.add(.get, "/v1/devices/{device}", "A device") { call in
+            try call.context.requireCaller().requireOpen(device: call.identifier("device"), fleet: "f1")
+            try call.request.requireMatch(ETag(version: 7))
             return Response(json: Array(#"{"seen":true}"#.utf8), etag: ETag(version: 7))
         }
-        table.add(.post, "/v1/operate", "For operators", access: .scope(.operate)) { _, _ in Response(json: []) }
-        table.add(.post, "/v1/films", "Repeats itself", honoursIdempotencyKey: false) { _, _ in Response(json: []) }
-        table.add(.get, "/v1/broken", "Fails", access: .open) { _, _ in throw Oops(secret: "table bus.events") }
+        table.add(.post, "/v1/operate", "For operators", .scope(.operate)) { _ in Response(json: []) }
+        table.add(.post, "/v1/films", "Repeats itself", .ignoresIdempotencyKey) { _ in Response(json: []) }
+        table.add(.get, "/v1/broken", "Fails", .open) { _ -> Response in throw Oops(secret: "table bus.events") }
     }
 
     private struct Oops: Error { let secret: String }

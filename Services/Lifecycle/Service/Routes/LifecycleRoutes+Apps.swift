@@ -5,51 +5,36 @@ import Hummingbird
 import LifecycleMachine
 import OrderedCollections
 import Records
+import ServiceKit
 
 // Apps: installation, transitions, settings, the switcher.
 extension LifecycleRoutes {
     func addApps(_ table: inout RouteTable) {
-        let app = "/v1/devices/{device}/apps/{app}"
-        table.add(
-            .put, app, "Installs an app", access: .caller, request: Manifest.self, response: AppDocument.self,
-            status: .created, problems: .ofDevice()
-        ) { request, context in
-            let manifest = try await request.document(as: Manifest.self)
-            return try await submit(request, context, status: .created) { .install(app: $0, manifest) }
+        let path = "/v1/devices/{device}/apps/{app}"
+        table.add(.put, path, "Installs an app", body: Manifest.self, .status(.created), .refuses(.ofDevice())) {
+            manifest, call in try await app(after: .install(app: call.app, manifest), call)
+        }
+        table.add(.get, path, "Returns the state of an app", .refuses(.ofApp()), .example(Example.app)) { call in
+            let (record, etag) = try await installed(call)
+            return Reply(record, etag: etag)
+        }
+        table.add(.delete, path, "Uninstalls an app", .refuses(.ofApp())) { call in
+            try await commands.submit(.uninstall(app: call.app), call)
         }
         table.add(
-            .get, app, "Returns the state of an app", access: .caller, response: InstalledApp.self, problems: .ofApp(),
-            example: Example.app
-        ) { request, context in
-            let (record, etag) = try await installed(request, context)
-            return Response(record, etag: etag)
-        }
+            .put, path + "/settings", "Changes the user's settings of an app; missing members keep their value",
+            body: AppSettings.self, .refuses(.ofApp(.restricted))
+        ) { settings, call in try await app(after: .changeSettings(app: call.app, settings), call) }
         table.add(
-            .delete, app, "Uninstalls an app", access: .caller, status: .noContent, problems: .ofApp()
-        ) { try await submit($0, $1, status: .noContent) { .uninstall(app: $0) } }
-        table.add(
-            .put, app + "/settings", "Changes the user's settings of an app; missing members keep their value",
-            access: .caller, request: AppSettings.self, response: AppDocument.self, problems: .ofApp(.restricted)
-        ) { request, context in
-            let settings = try await request.document(as: AppSettings.self)
-            return try await submit(request, context) { .changeSettings(app: $0, settings) }
-        }
-        table.add(
-            .post, app + "/transitions", "Reports a transition of an app, such as launch or home", access: .caller,
-            request: Transition.self, response: AppDocument.self,
-            problems: .ofTransition + [LifecycleRefusal.unsupportedOnProfile(.ios7).problem]
-        ) { request, context in
-            let event = try await request.document(as: Transition.self).event
-            return try await submit(request, context) { .transition(app: $0, event) }
-        }
+            .post, path + "/transitions", "Reports a transition of an app, such as launch or home",
+            body: Transition.self, .refuses(.ofTransition + [LifecycleRefusal.unsupportedOnProfile(.ios7).problem])
+        ) { transition, call in try await app(after: .transition(app: call.app, transition.event), call) }
         let entry = "/v1/devices/{device}/app-switcher/{app}"
-        table.add(
-            .post, entry, "Taps an app in the switcher", access: .caller, response: AppDocument.self,
-            problems: .ofTransition
-        ) { try await submit($0, $1) { .transition(app: $0, .open) } }
-        table.add(
-            .delete, entry, "Swipes an app away in the switcher", access: .caller, response: AppDocument.self,
-            problems: .ofTransition
-        ) { try await submit($0, $1) { .transition(app: $0, .swipe) } }
+        table.add(.post, entry, "Taps an app in the switcher", .refuses(.ofTransition)) { call in
+            try await app(after: .transition(app: call.app, .open), call)
+        }
+        table.add(.delete, entry, "Swipes an app away in the switcher", .refuses(.ofTransition)) { call in
+            try await app(after: .transition(app: call.app, .swipe), call)
+        }
     }
 }

@@ -7,84 +7,66 @@ import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
+import ServiceKit
 import Synchronization
 
 // Devices: registration, conditions, power, settings.
 extension LifecycleRoutes {
     func addDevices(_ table: inout RouteTable) {
-        let device = "/v1/devices/{device}"
+        let path = "/v1/devices/{device}"
         table.add(
-            .put, device, "Registers a device and returns its token; updates a registered device without a token",
-            access: .caller, request: Registration.self, response: DeviceDocument.self, status: .created, further: [.ok]
-        ) { request, context in
-            let document = try await request.document(as: Registration.self)
-            return try await register(try document.within(try context.requireCaller()), request, context)
+            .put, path, "Registers a device and returns its token; updates a registered device without a token",
+            body: Registration.self, .status(.created, .ok)
+        ) { try await register($0.within(try $1.context.requireCaller()), $1) }
+        table.add(
+            .get, path, "Returns the whole state of a device", .refuses(.ofDevice()), .example(Example.device)
+        ) { call in
+            let found = try await registered(call)
+            return Reply(found.state, etag: found.etag)
+        }
+        table.add(.delete, path, "Deregisters a device", .refuses(.ofDevice())) { call in
+            try await commands.submit(.deregister, call)
         }
         table.add(
-            .get, device, "Returns the whole state of a device", access: .caller, response: LifecycleMachine.self,
-            problems: .ofDevice(), example: Example.device
-        ) { request, context in
-            let found = try await registered(request, context)
-            return Response(json: found.state.jsonBytes, etag: found.etag)
-        }
+            .patch, path + "/conditions", "Reports some or all conditions of a device", body: ConditionsReport.self,
+            .refuses(.ofDevice())
+        ) { conditions, call in try await device(after: .updateConditions(conditions), call) }
         table.add(
-            .delete, device, "Deregisters a device", access: .caller, status: .noContent, problems: .ofDevice()
-        ) { try await submit(.deregister, $0, $1, status: .noContent) }
+            .post, path + "/power", "Boots, reboots or switches off a device", body: Power.self, .refuses(.ofDevice())
+        ) { power, call in try await device(after: .power(power.event), call) }
         table.add(
-            .patch, device + "/conditions", "Reports some or all conditions of a device", access: .caller,
-            request: ConditionsReport.self, response: LifecycleMachine.self, problems: .ofDevice()
-        ) { request, context in
-            let conditions = try await request.document(as: ConditionsReport.self)
-            return try await submit(.updateConditions(conditions), request, context)
-        }
+            .post, path + "/interruptions", "Reports a call, a text, an email or another interruption",
+            body: Interruption.self, .refuses(.ofDevice(.deviceOff))
+        ) { interruption, call in try await device(after: .interrupt(interruption.kind), call) }
         table.add(
-            .post, device + "/power", "Boots, reboots or switches off a device", access: .caller, request: Power.self,
-            response: LifecycleMachine.self, problems: .ofDevice()
-        ) { request, context in
-            try await submit(.power(try await request.document(as: Power.self).event), request, context)
-        }
+            .put, path + "/settings", "Changes the settings of a device; missing members keep their value",
+            body: DeviceSettings.self, .refuses(.ofDevice(.restricted))
+        ) { settings, call in try await device(after: .changeDeviceSettings(settings), call) }
         table.add(
-            .post, device + "/interruptions", "Reports a call, a text, an email or another interruption",
-            access: .caller, request: Interruption.self, response: LifecycleMachine.self,
-            problems: .ofDevice(.deviceOff)
-        ) { request, context in
-            try await submit(.interrupt(try await request.document(as: Interruption.self).kind), request, context)
-        }
-        table.add(
-            .put, device + "/settings", "Changes the settings of a device; missing members keep their value",
-            access: .caller, request: DeviceSettings.self, response: LifecycleMachine.self,
-            problems: .ofDevice(.restricted)
-        ) { request, context in
-            let settings = try await request.document(as: DeviceSettings.self)
-            return try await submit(.changeDeviceSettings(settings), request, context)
-        }
-        table.add(
-            .get, device + "/app-switcher", "Returns the app switcher, most recent app first", access: .caller,
-            response: Switcher.self, problems: .ofDevice(), example: Example.switcher
-        ) { request, context in
-            let found = try await registered(request, context)
-            return Response(Switcher(found.state), etag: found.etag)
+            .get, path + "/app-switcher", "Returns the app switcher, most recent app first", .refuses(.ofDevice()),
+            .example(Example.switcher)
+        ) { call in
+            let found = try await registered(call)
+            return Reply(Page(switcher: found.state), etag: found.etag)
         }
     }
 
     /// The token is created after the commit, so neither the log nor the idempotency table stores it. It is shown once.
     /// A client that loses it requests another one.
-    private func register(
-        _ registration: Registration, _ request: Request, _ context: ServiceContext
-    ) async throws -> Response {
-        let device = try context.parameters.identifier("device")
+    private func register(_ registration: Registration, _ call: Call) async throws -> Reply<DeviceDocument> {
+        let device = try call.identifier("device")
         let made = Registered()
-        let response = try await submit(.register(registration), request, context, registers: true) {
-            aggregate, events in
+        var updated = try await commands.submit(.register(registration), call, registers: true) { aggregate, events in
             let document = DeviceDocument(device, aggregate)
             made.take(events.contains(where: \.isRegistration) ? document : nil)
-            return document.jsonBytes
+            return document
         }
-        guard var document = made.document else { return response }
+        updated.status = .ok
+        guard var document = made.document else { return updated }
         document.token = try await tokens.device(
-            device, fleet: registration.fleet ?? "", position: response.position ?? 0)
-        var created = Response(document, status: .created)
-        created.headers[.position] = response.headers[.position]
+            device, fleet: registration.fleet ?? "", position: updated.headers.position ?? 0)
+        var created = Reply(document)
+        created.headers[.position] = updated.headers[.position]
         return created
     }
 }

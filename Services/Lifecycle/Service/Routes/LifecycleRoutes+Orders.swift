@@ -17,49 +17,46 @@ extension LifecycleRoutes {
         table.add(
             .get, "/v1/devices/{device}/orders",
             "Streams the orders of a device from now on, or after Last-Event-ID; ?wait=30 returns the next page instead",
-            access: .caller,
-            parameters: [
+            .parameters(
                 .number("wait", 0...60, "Seconds to wait for an order; if missing, the answer is a stream"),
                 RouteParameter(
                     "after", in: .query, "The `next` of the last answer, for clients that can't send Last-Event-ID",
                     ["type": "string", "pattern": "^[0-9]+:[0-9]+$"]),
-                .lastEventID,
-            ],
-            response: OrderList.self, text: .events(example: Example.orderStream),
-            problems: .ofDevice() + [.invalidQuery, .beyondRetention, .positionBeyondLog], example: Example.orders
-        ) { request, context in
-            let id = try context.parameters.identifier("device")
-            _ = try await registered(request, context)
-            let key = AggregateKey.device(id)
-            let after = try await start(request, of: key)
-            guard request.uri.queryParameters["wait"] != nil else {
-                // The new stream ends the device's former one.
-                try context.requireCaller(.operate)
-                return try stream(id, after: after, context)
-            }
-            let wait = try request.query("wait", in: 0...60, default: 30)
-            return Response(try await poll(key, after: after, wait: .seconds(wait), context))
-        }
+                .lastEventID),
+            .answers(OrderList.self), .text(.events(example: Example.orderStream)),
+            .refuses(.ofDevice() + [.invalidQuery, .beyondRetention, .positionBeyondLog]), .example(Example.orders)
+        ) { try await orders($0) }
         table.add(
             .get, "/v1/fleets/{fleet}/orders",
             "Streams the orders of all devices of a fleet, for all partitions or for those in ?partitions=0,1",
-            access: .caller,
-            parameters: [
+            .parameters(
                 RouteParameter(
                     "partitions", in: .query, "Partition numbers, separated by commas; all partitions if missing",
                     ["type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"]),
-                .lastEventID,
-            ],
-            text: .events(example: Example.fleetOrderStream),
-            problems: [.invalidHeader, .invalidQuery, .beyondRetention, .positionBeyondLog]
-        ) { request, context in
-            let fleet = try context.parameters.identifier("fleet")
-            try context.requireCaller(.read).requireFleet(fleet)
-            let start = try await start(request)
+                .lastEventID),
+            .text(.events(example: Example.fleetOrderStream)),
+            .refuses([.invalidHeader, .invalidQuery, .beyondRetention, .positionBeyondLog])
+        ) { call in
+            let fleet = try call.identifier("fleet")
+            try call.context.requireCaller(.read).requireFleet(fleet)
+            let start = try await start(call.request)
             let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
             return Response(
-                events: FleetOrders(tail, after: start, members: members), on: context, metrics: metrics)
+                events: FleetOrders(tail, after: start, members: members), on: call.context, metrics: metrics)
         }
+    }
+
+    /// Streams the orders of a device, or waits for the next page.
+    private func orders(_ call: Call) async throws -> Response {
+        _ = try await registered(call)
+        let after = try await start(call.request, of: call.device)
+        guard call.request.uri.queryParameters["wait"] != nil else {
+            // The new stream ends the device's former one.
+            try call.context.requireCaller(.operate)
+            return try stream(call.identifier("device"), after: after, call.context)
+        }
+        let wait = try call.number("wait", default: 30)
+        return Response(try await poll(call.device, after: after, wait: .seconds(wait), call.context))
     }
 
     /// Returns the offset in `Last-Event-ID`, or in `?after=` for clients that can't set headers.
@@ -117,32 +114,16 @@ extension LifecycleRoutes {
                 break
             }
         }
-        if items.isEmpty, let order = try await context.waiting({ try await first(of: key, after: last, within: wait) })
+        if items.isEmpty,
+            let found = try await context.waiting({
+                try await tail.first(of: key, after: last, within: wait) { event in
+                    Order(event).map { ($0, event.offset) }
+                }
+            })
         {
-            items = [order.order]
-            last = order.offset
+            (items, last) = ([found.0], found.1)
         }
         return OrderList(items: items, next: "\(key.partition(of: tail.partitions)):\(last)")
-    }
-
-    /// Returns the first order after an offset; nil after the timeout or at shutdown.
-    private func first(
-        of key: AggregateKey, after offset: Int, within wait: Duration
-    ) async throws -> (order: Order, offset: Int)? {
-        try await withThrowingTaskGroup(of: (order: Order, offset: Int)?.self) { group in
-            group.addTask {
-                for try await event in tail.events(of: key, after: offset) {
-                    if let order = Order(event) { return (order, event.offset) }
-                }
-                return nil
-            }
-            group.addTask {
-                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: wait) }
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
     }
 
     /// Returns the start of a fleet's stream by partition: `Last-Event-ID`, or the heads.

@@ -13,48 +13,45 @@ import Synchronization
 extension LifecycleRoutes {
     func addTokens(_ table: inout RouteTable) {
         table.add(
-            .post, "/v1/devices/{device}/token",
-            "Issues a new token and revokes the earlier ones in all services",
-            access: .caller, response: TokenDocument.self, status: .created,
-            problems: .ofDevice() + [.tokenShownOnce]
-        ) { request, context in
-            let device = try context.parameters.identifier("device")
+            .post, "/v1/devices/{device}/token", "Issues a new token and revokes the earlier ones in all services",
+            .status(.created), .refuses(.ofDevice() + [.tokenShownOnce])
+        ) { call in
+            let device = try call.identifier("device")
             let isDecided = Mutex(false)
-            let voided = try await submit(.revokeTokens, request, context) { _, _ in
+            let voided: Reply<JSON> = try await commands.submit(.revokeTokens, call) { _, _ in
                 isDecided.withLock { $0 = true }
-                return []
+                return nil
             }
             // A repeated request revokes nothing, so it must not get a second valid token.
             guard isDecided.withLock({ $0 }) else { throw Problem.tokenShownOnce }
-            let fleet = try await registered(request, context).state.fleet
+            let fleet = try await registered(call).state.fleet
             // The position is that of the revocation. So this token survives it, but no later one.
-            let token = try await tokens.device(device, fleet: fleet ?? "", position: voided.position ?? 0)
-            var answer = Response(TokenDocument(device: device, token: token), status: .created)
+            let token = try await tokens.device(device, fleet: fleet ?? "", position: voided.headers.position ?? 0)
+            var answer = Reply(TokenDocument(device: device, token: token))
             answer.headers[.position] = voided.headers[.position]
             return answer
         }
         table.add(
-            .delete, "/v1/devices/{device}/token", "Revokes all tokens of a device",
-            access: .caller, status: .noContent, problems: .ofDevice()
-        ) { try await submit(.revokeTokens, $0, $1, status: .noContent) }
+            .delete, "/v1/devices/{device}/token", "Revokes all tokens of a device", .refuses(.ofDevice())
+        ) { call in try await commands.submit(.revokeTokens, call) }
         table.add(
             .post, "/v1/fleets/{fleet}/token", "Issues a token that registers the devices of a fleet and acts for them",
-            access: .scope(.operate), response: TokenDocument.self, status: .created, problems: [.tokenShownOnce]
-        ) { request, context in
-            let fleet = try context.parameters.identifier("fleet")
+            .scope(.operate), .status(.created), .refuses([.tokenShownOnce])
+        ) { call in
+            let fleet = try call.identifier("fleet")
             // Created before the request is recorded: an unused token is harmless.
             let token = try await tokens.fleet(fleet)
-            if let idempotency = try request.idempotency(of: try context.requireCaller(), context) {
+            if let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context) {
                 // The table records only that the token was shown.
                 let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
                 guard before == nil else { throw Problem.tokenShownOnce }
             }
-            return Response(TokenDocument(fleet: fleet, token: token), status: .created)
+            return Reply(TokenDocument(fleet: fleet, token: token))
         }
         table.add(
-            .get, "/.well-known/jwks.json", "Returns the public keys of the tokens (RFC 7517)", access: .open,
-            response: JSON.self, example: Example.keys
-        ) { _, _ in Response(json: tokens.keySet.bytes) }
+            .get, "/.well-known/jwks.json", "Returns the public keys of the tokens (RFC 7517)", .open,
+            .example(Example.keys)
+        ) { _ in Reply(tokens.keySet) }
     }
 }
 

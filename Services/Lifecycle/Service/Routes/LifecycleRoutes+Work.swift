@@ -6,69 +6,70 @@ import LifecycleMachine
 import Machines
 import OrderedCollections
 import Records
+import ServiceKit
 import Timeline
 
 // Calls of an app's code: returning handlers, background tasks.
 extension LifecycleRoutes {
     func addWork(_ table: inout RouteTable) {
-        let app = "/v1/devices/{device}/apps/{app}"
+        let path = "/v1/devices/{device}/apps/{app}"
         table.add(
-            .post, app + "/callbacks/{callback}/completion", "Reports that a callback's handler returned",
-            access: .caller,
-            parameters: [.word("callback", Callback.self, "The `name` of the order that called it")],
-            request: CallbackCompletion.self, response: AppDocument.self, problems: .ofCode(.alreadyCompleted)
-        ) { request, context in
-            let name = try context.parameters.identifier("callback")
-            guard let callback = Callback(rawValue: name) else {
-                throw Problem.notFound.with(detail: "There is no callback \"\(name)\".")
+            .post, path + "/callbacks/{callback}/completion", "Reports that a callback's handler returned",
+            body: CallbackCompletion.self,
+            .parameters(.word("callback", Callback.self, "The `name` of the order that called it")),
+            .checks { _ = try callback($0) }, .refuses(.ofCode(.alreadyCompleted))
+        ) { completion, call in
+            try await app(after: .completeCallback(app: call.app, callback(call), completion), call)
+        }
+        table.add(
+            .post, path + "/tasks", "Begins a background task", body: TaskRequest.self, .status(.created),
+            .refuses(.ofCode(.invalidTask))
+        ) { task, call in
+            try await commands.submit(.beginTask(app: call.app, task), call) { _, events in
+                for case .taskBegun(let begun) in events { return TaskDocument(begun) }
+                return nil
             }
-            let completion = try await request.document(as: CallbackCompletion.self)
-            return try await submit(request, context) { .completeCallback(app: $0, callback, completion) }
+        }
+        table.add(.delete, path + "/tasks/{task}", "Ends a background task", .refuses(.ofCode())) { call in
+            let task = try call.identifier("task")
+            return try await commands.submit(.endTask(app: call.app, task: task), call)
         }
         table.add(
-            .post, app + "/tasks", "Begins a background task", access: .caller, request: TaskRequest.self,
-            response: TaskDocument.self, status: .created, problems: .ofCode(.invalidTask)
-        ) { request, context in
-            let task = try await request.document(as: TaskRequest.self)
-            return try await submit(request, context, status: .created) { .beginTask(app: $0, task) }
-        }
-        table.add(
-            .delete, app + "/tasks/{task}", "Ends a background task", access: .caller, status: .noContent,
-            problems: .ofCode()
-        ) { request, context in
-            let task = try context.parameters.identifier("task")
-            return try await submit(request, context, status: .noContent) { .endTask(app: $0, task: task) }
-        }
-        table.add(
-            .get, app + "/background-time-remaining", "Returns the time that background tasks have left",
-            access: .caller,
-            response: BackgroundTimeDocument.self, problems: .ofCode(), example: Example.backgroundTime
-        ) { request, context in
-            let record = try await installed(request, context).record
+            .get, path + "/background-time-remaining", "Returns the time that background tasks have left",
+            .refuses(.ofCode()), .example(Example.backgroundTime)
+        ) { call in
+            let record = try await installed(call).record
             guard record.state.isRunning else { throw LifecycleRefusal.appNotRunning(record.state).problem }
             // No ETag: it changes with time alone.
-            return Response(BackgroundTimeDocument(record, at: clock.now))
+            return Reply(BackgroundTimeDocument(record, at: clock.now))
         }
         table.add(
-            .get, app + "/background-refresh-status", "Returns whether Background App Refresh is available to an app",
-            access: .caller, response: BackgroundRefreshDocument.self, problems: .ofApp(),
-            example: Example.backgroundRefresh
-        ) { request, context in
-            let app = try context.parameters.identifier("app")
-            let found = try await registered(request, context)
+            .get, path + "/background-refresh-status", "Returns whether Background App Refresh is available to an app",
+            .refuses(.ofApp()), .example(Example.backgroundRefresh)
+        ) { call in
+            let app = try call.app
+            let found = try await registered(call)
             guard found.state.apps[app] != nil else { throw LifecycleRefusal.appNotInstalled(app).problem }
-            return Response(BackgroundRefreshDocument(found.state.backgroundRefreshStatus(app)), etag: found.etag)
+            return Reply(BackgroundRefreshDocument(found.state.backgroundRefreshStatus(app)), etag: found.etag)
         }
         table.add(
-            .post, app + "/wakes/{wake}/completion", "Reports that the handler of a wake finished", access: .caller,
-            request: WakeCompletion.self, response: AppDocument.self,
-            problems: .ofCode(
-                .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),
-                .successMissing)
-        ) { request, context in
-            let wake = try context.parameters.identifier("wake")
-            let completion = try await request.document(as: WakeCompletion.self)
-            return try await submit(request, context) { .completeWake(app: $0, wake: wake, completion) }
+            .post, path + "/wakes/{wake}/completion", "Reports that the handler of a wake finished",
+            body: WakeCompletion.self,
+            .refuses(
+                .ofCode(
+                    .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),
+                    .successMissing))
+        ) { completion, call in
+            let wake = try call.identifier("wake")
+            return try await app(after: .completeWake(app: call.app, wake: wake, completion), call)
         }
+    }
+
+    private func callback(_ call: Call) throws(Problem) -> Callback {
+        let name = try call.identifier("callback")
+        guard let callback = Callback(rawValue: name) else {
+            throw .notFound.with(detail: "There is no callback \"\(name)\".")
+        }
+        return callback
     }
 }

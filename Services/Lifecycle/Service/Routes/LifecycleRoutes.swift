@@ -38,45 +38,30 @@ struct LifecycleRoutes: Sendable {
         addOrders(&table)
     }
 
-    /// Returns the state of a registered device, its version and the offset of its last event.
-    func registered(
-        _ request: Request, _ context: ServiceContext
-    ) async throws -> (state: LifecycleMachine, etag: ETag, offset: Int) {
-        let id = try context.parameters.identifier("device")
-        guard let found = try await commands.read(.device(id), request, context),
-            found.aggregate.state.registration != nil
-        else { throw LifecycleRefusal.deviceNotRegistered.problem }
-        return (found.aggregate.state, ETag(version: found.aggregate.eventCount), found.version)
+    /// Returns the state of the registered device in the path, and its version.
+    func registered(_ call: Call) async throws -> (state: LifecycleMachine, etag: ETag) {
+        guard let found = try await commands.read(call), found.aggregate.state.registration != nil else {
+            throw LifecycleRefusal.deviceNotRegistered.problem
+        }
+        return (found.aggregate.state, found.aggregate.etag)
     }
 
     /// Returns the app in the path, with the version of its device.
-    func installed(_ request: Request, _ context: ServiceContext) async throws -> (record: InstalledApp, etag: ETag) {
-        let app = try context.parameters.identifier("app")
-        let found = try await registered(request, context)
+    func installed(_ call: Call) async throws -> (record: InstalledApp, etag: ETag) {
+        let app = try call.app
+        let found = try await registered(call)
         guard let record = found.state.apps[app] else { throw LifecycleRefusal.appNotInstalled(app).problem }
         return (record, found.etag)
     }
 
-    /// Submits a command about the app in the path. The answer is the app, or the new task.
-    func submit(
-        _ request: Request, _ context: ServiceContext, status: HTTPResponse.Status = .ok,
-        _ command: (String) -> LifecycleCommand
-    ) async throws -> Response {
-        let app = try context.parameters.identifier("app")
-        return try await submit(command(app), request, context, status: status) { aggregate, events in
-            for case .taskBegun(let begun) in events { return TaskDocument(begun).jsonBytes }
-            return AppDocument(app, aggregate, events).jsonBytes
-        }
+    /// Submits a command about the app in the path. The answer is the app.
+    func app(after command: LifecycleCommand, _ call: Call) async throws -> Reply<AppDocument> {
+        let app = try call.app
+        return try await commands.submit(command, call) { AppDocument(app, $0, $1) }
     }
 
     /// Submits a command about the device in the path. The answer is the device's whole state.
-    func submit(
-        _ command: LifecycleCommand, _ request: Request, _ context: ServiceContext,
-        status: HTTPResponse.Status = .ok, registers: Bool = false,
-        answer: @escaping Commands<LifecycleMachine>.Answering = { aggregate, _ in aggregate.state.jsonBytes }
-    ) async throws -> Response {
-        let device = try context.parameters.identifier("device")
-        return try await commands.submit(
-            command, to: .device(device), request, context, status: status, registers: registers, answer: answer)
+    func device(after command: LifecycleCommand, _ call: Call) async throws -> Reply<LifecycleMachine> {
+        try await commands.submit(command, call) { aggregate, _ in aggregate.state }
     }
 }

@@ -1,5 +1,6 @@
 import EventLog
 import Postgres
+import Records
 import Timeline
 
 // The registered devices and their apps.
@@ -24,28 +25,25 @@ extension OpsStore {
         """)
 
     /// Returns a page of devices by name.
-    func devices(_ query: DeviceQuery) async throws(PostgresError) -> DeviceList {
+    func devices(_ query: DeviceQuery) async throws(PostgresError) -> Page<KnownDevice> {
         let rows = try await pool.execute(
             Self.devices, .text(query.after), .text("device:" + query.prefix), .text(query.fleet),
             .int(query.limit + 1)
         ).decode((String, String, String?, Bool, Instant).self)
-        var list = DeviceList()
-        list.items = rows.prefix(query.limit).map { key, profile, fleet, powered, registeredAt in
-            var device = KnownDevice()
-            device.device = String(key.dropFirst("device:".count))
-            (device.profile, device.powered, device.registeredAt) = (profile, powered, registeredAt)
-            device.fleet = fleet
-            return device
-        }
-        if rows.count > query.limit, let last = list.items.last { list.next = last.device }
+        var list = Page(
+            rows.prefix(query.limit).map { key, profile, fleet, powered, registeredAt in
+                KnownDevice(
+                    apps: [], device: String(key.dropFirst("device:".count)), fleet: fleet, powered: powered,
+                    profile: profile, registeredAt: registeredAt)
+            })
+        if rows.count > query.limit { list.next = list.items.last?.device }
         // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.
         let places = Dictionary(
             list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
         let apps = try await pool.execute(Self.apps, .texts(places.keys.sorted()))
         for (key, name, state, since) in try apps.decode((String, String, String, Instant).self) {
-            var app = KnownDevice.App()
-            (app.app, app.state, app.since) = (name, state, since)
-            if let place = places[key] { list.items[place].apps.append(app) }
+            guard let place = places[key] else { continue }
+            list.items[place].apps.append(KnownDevice.App(app: name, since: since, state: state))
         }
         return list
     }

@@ -55,6 +55,11 @@ struct NotificationList: Record {
     init(inFlight state: PushMachine) {
         items = state.messages.filter { $0.value.stage == .inFlight }.map { NotificationDocument($0.key, $0.value) }
     }
+
+    /// The notifications that a command delivered.
+    init(delivered events: [PushEvent], at time: Instant) {
+        for case .notificationDelivered(let event) in events { items.append(NotificationDocument(event, at: time)) }
+    }
 }
 
 /// The timeline of a notification.

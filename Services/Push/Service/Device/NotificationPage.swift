@@ -30,10 +30,3 @@ struct NotificationItem: Record {
         at = last?.time ?? time
     }
 }
-
-struct NotificationPage: Record {
-    /// Newest first.
-    var items: [NotificationItem] = []
-    /// The `cursor` of the next page. A short page may have one too, if few notifications have the status.
-    var next: Nullable<String> = nil
-}

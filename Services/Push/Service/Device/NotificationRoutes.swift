@@ -15,41 +15,30 @@ struct NotificationRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/notifications/{notification}/opened",
-            "Opens a notification that the device shows and brings its app to the foreground", status: .noContent,
-            problems: [PushRefusal.deviceNotRegistered, .deviceOff, .notificationNotShown("…")].map(\.problem)
-        ) { request, context in
-            let id = try context.parameters.identifier("notification")
-            return try await commands.submit(
-                .open(notification: id), to: key(context), request, context, status: .noContent
-            ) { _, _ in [] }
+            "Opens a notification that the device shows and brings its app to the foreground",
+            .refuses([PushRefusal.deviceNotRegistered, .deviceOff, .notificationNotShown("…")].map(\.problem))
+        ) { call in
+            let id = try call.identifier("notification")
+            return try await commands.submit(.open(notification: id), call)
         }
         table.add(
             .get, "/v1/devices/{device}/apps/{app}/notifications",
             "The notifications of an app, newest first, each with its latest status",
-            parameters: [
+            .parameters(
                 RouteParameter(
                     "status", in: .query, "Only notifications with this latest status", ConsoleStatus.schema),
                 .number("limit", 1...200, "The largest number of notifications; 50 by default"),
-                .number("cursor", 1...Int.max, "The `next` of the previous page"),
-            ],
-            response: NotificationPage.self, problems: [PushRefusal.deviceNotRegistered.problem, .invalidQuery]
-        ) { request, context in
-            let limit = try request.query("limit", in: 1...200, default: 50)
-            let cursor = try request.query("cursor", in: 1...Int.max, default: .max)
-            let status = try request.query("status", of: ConsoleStatus.self)
-            let app = try context.parameters.identifier("app")
-            let key = try key(context)
-            guard let found = try await commands.read(key, request, context), found.aggregate.state.isKnown else {
-                throw PushRefusal.deviceNotRegistered.problem
-            }
+                .number("cursor", 1...Int.max, "The `next` of the previous page")),
+            .refuses([PushRefusal.deviceNotRegistered.problem, .invalidQuery])
+        ) { call in
+            let (limit, cursor) = try call.page()
+            let status = try call.request.query("status", of: ConsoleStatus.self)
+            let app = try call.app
+            _ = try await commands.device(call) { _ in true }
             // An uninstalled app still has a history.
-            return Response(
-                try await store.notifications(of: key, app: app, status: status, before: cursor, limit: limit))
+            return Reply(
+                try await store.notifications(of: call.device, app: app, status: status, before: cursor, limit: limit))
         }
-    }
-
-    private func key(_ context: ServiceContext) throws -> AggregateKey {
-        .device(try context.parameters.identifier("device"))
     }
 }
 

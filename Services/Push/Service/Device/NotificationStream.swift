@@ -77,34 +77,17 @@ struct NotificationStream: Sendable {
         }
         let list = try NotificationList(jsonBytes: answer)
         guard list.items.isEmpty, wait > .zero,
-            let event = try await context.waiting({ try await delivery(to: key, after: offset, within: wait) }),
+            let event = try await context.waiting({
+                try await tail.first(of: key, after: offset, within: .milliseconds(wait.milliseconds)) { event in
+                    event.type == PushEvent.NotificationDelivered.type ? event : nil
+                }
+            }),
             let found = try await commands.runtime.state(key)
         else { return list }
         var waiting = NotificationList(inFlight: found.aggregate.state)
         // A wake granted in the meantime acknowledges a silent notification that the device has not received yet.
         if waiting.items.isEmpty, let document = NotificationDocument(event) { waiting.items = [document] }
         return waiting
-    }
-
-    /// Waits until something is delivered to a device.
-    private func delivery(to key: AggregateKey, after offset: Int, within wait: Interval) async throws -> Event? {
-        try await withThrowingTaskGroup(of: Event?.self) { group in
-            group.addTask {
-                for try await event in tail.events(of: key, after: offset)
-                where event.type == PushEvent.NotificationDelivered.type {
-                    return event
-                }
-                return nil
-            }
-            group.addTask {
-                try? await cancelWhenGracefulShutdown {
-                    try await Task.sleep(for: .milliseconds(wait.milliseconds))
-                }
-                return nil
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? nil
-        }
     }
 }
 

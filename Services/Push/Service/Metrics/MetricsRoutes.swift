@@ -20,35 +20,33 @@ struct MetricsRoutes: Sendable {
         table.add(
             .get, "/v1/metrics/notifications",
             "Counts of notification statuses by hour, topic and type, about one second behind",
-            access: .scope(.read),
-            parameters: [
-                RouteParameter("app", in: .query, "Only this app", String.schema),
+            .scope(.read),
+            .parameters(
+                .text("app", "Only this app"),
                 RouteParameter("type", in: .query, "Only this push type", PushType.schema),
-                RouteParameter(
-                    "from", in: .query, "The first hour is the one of this time; by default 24 hours before `to`",
-                    Instant.schema),
-                RouteParameter(
-                    "to", in: .query, "The last hour is the one of this time; now by default", Instant.schema),
-            ],
-            response: NotificationCountList.self, problems: [.invalidQuery]
-        ) { request, _ in
-            let query = request.uri.queryParameters
-            let to = try instant(query["to"], "to") ?? clock.now
-            let from = try instant(query["from"], "from") ?? to - .hours(24)
-            let hours = hour(from)..<max(hour(from), hour(to) + 1)
-            guard from <= to, hours.count <= Self.longest + 1 else {
-                throw Problem.invalidQuery.with(detail: "from must not be after to, and the range is at most 31 days")
-            }
-            let type = try request.query("type", of: PushType.self)
-            var list = NotificationCountList()
-            list.items = try await store.counts(
-                hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
-            guard list.items.count <= Self.limit else {
-                throw Problem.invalidQuery.with(
-                    detail: "more than \(Self.limit) counts: choose a shorter range, an app or a type")
-            }
-            return Response(list)
+                .moment("from", "The first hour is the one of this time; by default 24 hours before `to`"),
+                .moment("to", "The last hour is the one of this time; now by default")),
+            .refuses([.invalidQuery])
+        ) { try await list($0.request) }
+    }
+
+    private func list(_ request: Request) async throws -> Reply<NotificationCountList> {
+        let query = request.uri.queryParameters
+        let to = try instant(query["to"], "to") ?? clock.now
+        let from = try instant(query["from"], "from") ?? to - .hours(24)
+        let hours = hour(from)..<max(hour(from), hour(to) + 1)
+        guard from <= to, hours.count <= Self.longest + 1 else {
+            throw Problem.invalidQuery.with(detail: "from must not be after to, and the range is at most 31 days")
         }
+        let type = try request.query("type", of: PushType.self)
+        var list = NotificationCountList()
+        list.items = try await store.counts(
+            hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
+        guard list.items.count <= Self.limit else {
+            throw Problem.invalidQuery.with(
+                detail: "more than \(Self.limit) counts: choose a shorter range, an app or a type")
+        }
+        return Reply(list)
     }
 
     private func instant(_ text: Substring?, _ name: String) throws(Problem) -> Instant? {

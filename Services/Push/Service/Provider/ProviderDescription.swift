@@ -22,11 +22,17 @@ extension APNsReason {
 
     /// The reasons that any call about channels may get.
     static let ofChannels: [APNsReason] = ofAnyRequest + [.featureNotEnabled, .topicMismatch]
-
-    /// Groups reasons by status.
-    static func described(_ reasons: [APNsReason]) -> [Int: [String]] {
-        Dictionary(grouping: reasons, by: \.status).mapValues { $0.map(\.rawValue).sorted() }
-    }
+    static let ofOneChannel = ofChannels + [.missingChannelID, .badChannelID, .channelNotRegistered]
+    static let ofNewChannel =
+        ofChannels + [
+            .badRequestPayload, .badRequestParams, .missingPushType, .invalidPushType, .payloadTooLarge,
+            .cannotCreateChannelConfig,
+        ]
+    static let ofBroadcasts =
+        ofOneChannel + [
+            .badExpirationDate, .badPriority, .missingPushType, .invalidPushType, .payloadEmpty, .payloadTooLarge,
+            .tooManyRequests,
+        ]
 }
 
 extension [RouteParameter] {
@@ -53,44 +59,11 @@ extension [RouteParameter] {
     static let ofBroadcasts = ofOneChannel + common.dropFirst() + [header("apns-push-type", "`liveactivity`")]
 }
 
-/// A call about the channels of an app.
-struct ChannelCall {
-    var method: HTTPRequest.Method
-    var path: String
-    var summary: String
-    var parameters = [RouteParameter].ofOneChannel
-    var response: (any Value.Type)?
-    var status = HTTPResponse.Status.ok
-    var reasons: [APNsReason]
-
-    private static let channels = "/1/apps/{app}/channels"
-    private static let ofOne = APNsReason.ofChannels + [.missingChannelID, .badChannelID, .channelNotRegistered]
-
-    static let all = [
-        ChannelCall(
-            method: .post, path: channels, summary: "Creates a broadcast channel, as APNs does",
-            parameters: .ofChannels,
-            status: .created,
-            reasons: APNsReason.ofChannels + [
-                .badRequestPayload, .badRequestParams, .missingPushType, .invalidPushType, .payloadTooLarge,
-                .cannotCreateChannelConfig,
-            ]),
-        ChannelCall(
-            method: .get, path: channels, summary: "The configuration of the channel in apns-channel-id",
-            response: JSON.self, reasons: ofOne),
-        ChannelCall(
-            method: .delete, path: channels, summary: "Deletes the channel in apns-channel-id", status: .noContent,
-            reasons: ofOne),
-        ChannelCall(
-            method: .get, path: "/1/apps/{app}/all-channels", summary: "The channels of an app",
-            parameters: .ofChannels, response: JSON.self, reasons: APNsReason.ofChannels),
-        ChannelCall(
-            method: .post, path: "/4/broadcasts/apps/{app}",
-            summary: "Sends a notification to all subscribers of the channel in apns-channel-id",
-            parameters: .ofBroadcasts,
-            reasons: ofOne + [
-                .badExpirationDate, .badPriority, .missingPushType, .invalidPushType, .payloadEmpty, .payloadTooLarge,
-                .tooManyRequests,
-            ]),
-    ]
+extension RouteTrait {
+    /// A call of APNs, whose errors have a reason.
+    static func apns(_ parameters: [RouteParameter], _ reasons: [APNsReason]) -> RouteTrait {
+        .all(
+            .open, .parameters(parameters),
+            .reasons(Dictionary(grouping: reasons, by: \.status).mapValues { $0.map(\.rawValue).sorted() }))
+    }
 }

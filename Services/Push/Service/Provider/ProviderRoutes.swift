@@ -28,9 +28,8 @@ struct ProviderRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let path = "/3/device/{token}"
         table.add(
-            .post, path, "Sends a notification, as APNs does", access: .open, parameters: .ofNotifications,
-            reasons: APNsReason.described(APNsReason.ofNotifications)
-        ) { try await answer($0, $1) }
+            .post, path, "Sends a notification, as APNs does", .apns(.ofNotifications, APNsReason.ofNotifications),
+            use: answer)
         // All other paths and methods under /3 answer with APNs's errors, which stock clients can read.
         for method in Self.methods {
             if method != .post { refuse(method, path, &table) }
@@ -43,21 +42,29 @@ struct ProviderRoutes: Sendable {
     }
 
     private func refuse(_ method: HTTPRequest.Method, _ path: String, _ table: inout RouteTable) {
-        table.add(method, path, "APNs's own error", access: .open, isDescribed: false, unknownQuery: .ignored) {
-            try await answer($0, $1)
-        }
+        table.add(method, path, "APNs's own error", .open, .described(false), .unknownQuery(.ignored), use: answer)
     }
 
     private func addChannels(_ table: inout RouteTable) {
-        for call in ChannelCall.all {
-            table.add(
-                call.method, call.path, call.summary, access: .open, parameters: call.parameters,
-                response: call.response, status: call.status, reasons: APNsReason.described(call.reasons)
-            ) { try await answer($0, $1) }
-        }
+        let (channels, broadcasts) = ("/1/apps/{app}/channels", "/4/broadcasts/apps/{app}")
+        table.add(
+            .post, channels, "Creates a broadcast channel, as APNs does", .status(.created),
+            .apns(.ofChannels, APNsReason.ofNewChannel), use: answer)
+        table.add(
+            .get, channels, "The configuration of the channel in apns-channel-id", .answers(JSON.self),
+            .apns(.ofOneChannel, APNsReason.ofOneChannel), use: answer)
+        table.add(
+            .delete, channels, "Deletes the channel in apns-channel-id", .status(.noContent),
+            .apns(.ofOneChannel, APNsReason.ofOneChannel), use: answer)
+        table.add(
+            .get, "/1/apps/{app}/all-channels", "The channels of an app", .answers(JSON.self),
+            .apns(.ofChannels, APNsReason.ofChannels), use: answer)
+        table.add(
+            .post, broadcasts, "Sends a notification to all subscribers of the channel in apns-channel-id",
+            .apns(.ofBroadcasts, APNsReason.ofBroadcasts), use: answer)
         // Other methods and paths answer with APNs's errors, as above.
-        for path in Set(ChannelCall.all.map(\.path)).sorted() {
-            let own = ChannelCall.all.filter { $0.path == path }.map(\.method)
+        for path in [channels, "/1/apps/{app}/all-channels", broadcasts] {
+            let own = table.routes.filter { $0.path == path }.map(\.method)
             for method in Self.methods where !own.contains(method) { refuse(method, path, &table) }
         }
         for path in ["/1/**", "/4/**"] {
@@ -65,7 +72,8 @@ struct ProviderRoutes: Sendable {
         }
     }
 
-    private func answer(_ request: Request, _ context: ServiceContext) async throws -> Response {
+    private func answer(_ call: Call) async throws -> Response {
+        let (request, context) = (call.request, call.context)
         let body = try? await request.body.collect(upTo: ProviderRequest.bodyLimit)
         let asked = ProviderRequest(
             method: request.method.rawValue, path: request.uri.path,
@@ -82,34 +90,27 @@ struct ProviderRoutes: Sendable {
     private func addKeys(_ table: inout RouteTable) {
         let path = "/v1/provider-keys"
         table.add(
-            .post, path, "Registers a key with which providers of a team sign their tokens", access: .scope(.operate),
-            request: ProviderKeyDocument.self, response: ProviderKeyDocument.self, status: .created,
-            problems: [.providerKeyExists, .tooManyProviderKeys]
-        ) { request, context in
-            let key = try await request.document(as: ProviderKeyDocument.self)
-            let idempotency = try request.idempotency(of: try context.requireCaller(), context)
+            .post, path, "Registers a key with which providers of a team sign their tokens",
+            body: ProviderKeyDocument.self, .scope(.operate), .status(.created),
+            .refuses([.providerKeyExists, .tooManyProviderKeys])
+        ) { key, call in
+            let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context)
             do { try await store.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
             // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
-            return Response(key, status: .created)
+            return Reply(key)
         }
-        table.add(
-            .get, path, "The registered keys of all teams", access: .scope(.read), response: ProviderKeyList.self
-        ) { _, _ in
-            var list = ProviderKeyList()
-            list.items = try await store.allKeys()
-            return Response(list)
+        table.add(.get, path, "The registered keys of all teams", .scope(.read)) { _ in
+            Reply(Page(try await store.allKeys()))
         }
-        table.add(
-            .delete, path + "/{team}/{key}", "Removes a provider key", access: .scope(.operate), status: .noContent
-        ) { _, context in
-            let team = try context.parameters.identifier("team")
-            guard try await store.removeKey(try context.parameters.identifier("key"), team: team) else {
+        table.add(.delete, path + "/{team}/{key}", "Removes a provider key", .scope(.operate)) { call in
+            let team = try call.identifier("team")
+            guard try await store.removeKey(try call.identifier("key"), team: team) else {
                 throw Problem.notFound
             }
             // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
-            return Response(status: .noContent)
+            return NoContent()
         }
     }
 

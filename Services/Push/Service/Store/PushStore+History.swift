@@ -39,11 +39,13 @@ extension PushStore {
 
     /// Returns a page of notifications before a log offset, newest first.
     ///
+    /// A short page may have a next one too, if few notifications have the status.
+    ///
     /// - Parameter status: the required latest status; nil for any.
     func notifications(
         of key: AggregateKey, app: String, status: ConsoleStatus?, before cursor: Int, limit: Int
-    ) async throws -> NotificationPage {
-        var page = NotificationPage()
+    ) async throws -> Page<NotificationItem> {
+        var page = Page<NotificationItem>([])
         var cursor = cursor
         for _ in 0..<Self.historyWindows {
             let (entries, end) = try await entries(key, app: app, before: cursor)

@@ -17,33 +17,29 @@ struct ChallengeRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .post, "/v1/devices/{device}/apps/{app}/challenges/{challenge}",
-            "Answers a challenge; the log does not contain the credential", request: ChallengeAnswer.self,
-            response: TaskDocument.self, problems: .ofCode(.unknownChallenge("c")) + [.credentialMismatch]
+            "Answers a challenge; the log does not contain the credential", body: ChallengeAnswer.self,
+            .refuses(.ofCode(.unknownChallenge("c")) + [.credentialMismatch])
         ) { try await answer($0, $1) }
     }
 
-    private func answer(_ request: Request, _ context: ServiceContext) async throws -> Response {
-        let answer = try await request.document(as: ChallengeAnswer.self)
+    private func answer(_ answer: ChallengeAnswer, _ call: Call) async throws -> Reply<TaskDocument> {
         try answer.requireSense()
-        let app = try context.parameters.identifier("app")
-        let challenge = try context.parameters.identifier("challenge")
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
-        let (state, _) = try await routes.read(request, context)
+        let (app, challenge) = (try call.app, try call.identifier("challenge"))
+        let (state, _) = try await routes.read(call)
         let taskKey = state.task(asked: challenge, of: app)
         // Two concurrent answers must not overwrite each other's credential, so each has its own name.
         let name = UUID().lowercased
         if let credential = answer.credential, let asked = taskKey.flatMap({ state.task($0) })?.challenge {
-            _ = try context.requireCaller(.operate)
+            _ = try call.context.requireCaller(.operate)
             guard credential.answers(asked.challenge) else { throw Problem.credentialMismatch }
             // Stored before the command, so that a worker finds it when the attempt continues.
-            try await store.store(credential, for: key, name)
+            try await store.store(credential, for: call.device, name)
         }
         return try await routes.commands.submit(
             .answerChallenge(
-                app: app, id: challenge, answer.disposition, credential: answer.credential == nil ? nil : name),
-            to: key, request, context
+                app: app, id: challenge, answer.disposition, credential: answer.credential == nil ? nil : name), call
         ) { aggregate, _ in
-            taskKey.flatMap { aggregate.state.task($0) }.map { TaskDocument($0).jsonBytes } ?? []
+            taskKey.flatMap { aggregate.state.task($0) }.map { TaskDocument($0) }
         }
     }
 }

@@ -7,7 +7,7 @@ import Timeline
 
 extension ContentRoutes {
     /// Stores a file (RFC 9110 section 9.3.4).
-    func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
+    func put(_ request: Request) async throws -> Reply<ContentDocument> {
         let path = try ContentPath(target: request.uri.path).text
         // A server without partial PUT should refuse Content-Range (section 14.5).
         guard request.headers[.contentRange] == nil else {
@@ -25,9 +25,10 @@ extension ContentRoutes {
             var content = StoredContent(
                 path: path, file: name, size: body.size, sha256: body.sha256, contentType: type, modifiedAt: .epoch)
             let isNew = try await place(&content, conditions)
-            var response = Response(ContentDocument(content), status: isNew ? .created : .ok)
-            response.headers[.eTag] = content.etag
-            return response
+            var reply = Reply(ContentDocument(content))
+            reply.status = isNew ? .created : .ok
+            reply.headers[.eTag] = content.etag
+            return reply
         } catch let error as PlacingFailed {
             // The row may refer to the file, so the file stays. If not, the sweep finds it.
             throw error.reason
@@ -38,7 +39,7 @@ extension ContentRoutes {
     }
 
     /// Removes a file (RFC 9110 section 9.3.5).
-    func delete(_ request: Request, _ context: ServiceContext) async throws -> Response {
+    func delete(_ request: Request) async throws -> NoContent {
         let path = try ContentPath(target: request.uri.path).text
         let conditions = Preconditions(request.headers)
         while true {
@@ -47,7 +48,7 @@ extension ContentRoutes {
             guard let found else { throw Problem.notFound }
             guard try await store.remove(found) else { continue }
             await discard(found.file)
-            return Response(status: .noContent)
+            return NoContent()
         }
     }
 

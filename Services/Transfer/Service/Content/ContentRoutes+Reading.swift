@@ -3,14 +3,14 @@ import Hummingbird
 import Timeline
 
 extension ContentRoutes {
-    func get(_ request: Request, _ context: ServiceContext) async throws -> Response {
-        let (content, file) = try await find(try ContentPath(target: request.uri.path).text)
+    func get(_ call: Call) async throws -> Response {
+        let (content, file) = try await find(try ContentPath(target: call.request.uri.path).text)
         let piece = FilePiece(file: file, range: 0..<max(0, content.size))
         let representation = Representation(
             pieces: [piece], contentType: content.contentType, validators: .init(content),
             onSent: { [counts] in counts.sent($0, by: .content) },
             digest: { try await $0.field(of: content, piece) })
-        return try await representation.response(to: request, on: context.channel, now: clock.now)
+        return try await representation.response(to: call.request, on: call.context.channel, now: clock.now)
     }
 
     /// Returns the row of a path and its open file. Reads the row again if the file was replaced meanwhile.

@@ -23,27 +23,25 @@ struct ContentRoutes: Sendable {
         // OpenAPI has no parameter of several segments, so the description has only the first of these routes.
         for (path, isDescribed) in [(path, true), (path + "/**", false)] {
             table.add(
-                .put, path, "Creates or replaces a file", access: .scope(.operate),
-                parameters: [Self.path] + Self.preconditions, response: ContentDocument.self, status: .created,
-                further: [.ok], problems: .ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed],
-                isDescribed: isDescribed, takesContent: true
-            ) { request, context in try await withStorage { try await put(request, context) } }
+                .put, path, "Creates or replaces a file", .scope(.operate), .described(isDescribed), .takesContent,
+                .parameters([Self.path] + Self.preconditions), .status(.created, .ok),
+                .refuses(.ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed])
+            ) { call in try await withStorage { try await put(call.request) } }
             table.add(
-                .delete, path, "Removes a file", access: .scope(.operate), parameters: [Self.path] + Self.preconditions,
-                status: .noContent, problems: [.invalidPath, .notFound, .preconditionFailed], isDescribed: isDescribed
-            ) { try await delete($0, $1) }
+                .delete, path, "Removes a file", .scope(.operate), .described(isDescribed),
+                .parameters([Self.path] + Self.preconditions), .refuses([.invalidPath, .notFound, .preconditionFailed])
+            ) { try await delete($0.request) }
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
-                    method, path, "A file, or ranges of it", access: .open,
-                    parameters: [Self.path] + Self.preconditions + Self.wishes,
-                    further: method == .get ? [.partialContent] : [], bytes: "*/*",
-                    problems: Self.problems(of: method), isDescribed: isDescribed, unknownQuery: .ignored
-                ) { request, context in try await withStorage { try await get(request, context) } }
+                    method, path, "A file, or ranges of it", .open, .described(isDescribed), .unknownQuery(.ignored),
+                    .parameters([Self.path] + Self.preconditions + Self.wishes), .bytes("*/*"),
+                    .status([.ok] + (method == .get ? [.partialContent] : [])), .refuses(Self.problems(of: method))
+                ) { call in try await withStorage { try await get(call) } }
             }
         }
         for method in [HTTPRequest.Method.post, .patch] {
-            table.add(method, path + "/**", "Answers 405", access: .open, isDescribed: false, unknownQuery: .ignored) {
-                _, _ in
+            table.add(method, path + "/**", "Answers 405", .open, .described(false), .unknownQuery(.ignored)) {
+                _ -> Response in
                 var problem = Problem.methodNotAllowed
                 problem.headers[.allow] = "DELETE, GET, HEAD, PUT"
                 throw problem

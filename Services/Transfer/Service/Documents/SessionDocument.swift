@@ -26,13 +26,3 @@ struct SessionDocument: Record {
         tasks = session.tasks.map(TaskDocument.init)
     }
 }
-
-/// All sessions of an app.
-struct SessionList: Record {
-    var items: [SessionDocument] = []
-    var next: Nullable<String> = nil
-
-    init(_ state: TransferMachine, of app: String) {
-        items = state.sessions.elements.filter { $0.value.app == app }.map { SessionDocument($0.key, $0.value) }
-    }
-}

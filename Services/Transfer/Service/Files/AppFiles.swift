@@ -36,7 +36,7 @@ struct AppFiles: Sendable {
     /// Runs a command that makes a state refer to a file. Removes the file if the command is refused or repeated.
     ///
     /// - Parameter command: reports that a state refers to the file. If the commit fails, the sweep finds the file.
-    func keep(_ file: AppFile, _ command: (Naming) async throws -> Response) async throws -> Response {
+    func keep<Answer>(_ file: AppFile, _ command: (Naming) async throws -> Answer) async throws -> Answer {
         let naming = Naming()
         do {
             let response = try await command(naming)

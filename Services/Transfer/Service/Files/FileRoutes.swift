@@ -17,63 +17,55 @@ struct FileRoutes: Sendable {
     let files: AppFiles
 
     func add(to table: inout RouteTable) {
-        table.add(
-            .get, Self.files, "The files of an app", response: FileList.self, problems: .ofApp()
-        ) { request, context in
-            let (view, etag) = try await view(request, context)
-            return Response(FileList(view.files), etag: etag)
+        table.add(.get, Self.files, "The files of an app", .refuses(.ofApp())) { call in
+            let (view, etag) = try await view(call)
+            return Reply(Page(view.files.map { FileDocument($0.key, $0.value) }), etag: etag)
         }
-        let file = Self.files + "/{name}"
+        let path = Self.files + "/{name}"
         table.add(
-            .put, file, "Creates or replaces a file of an app", response: FileDocument.self, status: .created,
-            problems: .ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring,
-            takesContent: true
-        ) { request, context in try await withStorage { try await put(request, context) } }
+            .put, path, "Creates or replaces a file of an app", .takesContent, .status(.created),
+            .refuses(.ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring)
+        ) { call in try await withStorage { try await put(call) } }
         for method in [HTTPRequest.Method.get, .head] {
             table.add(
-                method, file, "The bytes of a file", bytes: "*/*",
-                problems: .ofApp(.unknownFile("film")) + [.fileGone, .storageExhausted]
-            ) { request, context in
-                let name = try context.parameters.identifier("name")
-                let (view, _) = try await view(request, context)
-                guard let found = view.files[name] else { throw TransferRefusal.unknownFile(name).problem }
-                return try await withStorage { try await files.answer(found, on: context.channel) }
+                method, path, "The bytes of a file", .bytes("*/*"),
+                .refuses(.ofApp(.unknownFile("film")) + [.fileGone, .storageExhausted])
+            ) { call in
+                let name = try call.identifier("name")
+                guard let found = try await view(call).0.files[name] else {
+                    throw TransferRefusal.unknownFile(name).problem
+                }
+                return try await withStorage { try await files.answer(found, on: call.context.channel) }
             }
         }
-        table.add(
-            .delete, file, "Removes a file", status: .noContent, problems: .ofApp(.unknownFile("film"))
-        ) { request, context in
-            let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
-            let key = AggregateKey.device(try context.parameters.identifier("device"))
-            return try await routes.commands.submit(
-                .removeFile(app: app, name: name), to: key, request, context, status: .noContent
-            ) { _, _ in [] }
+        table.add(.delete, path, "Removes a file", .refuses(.ofApp(.unknownFile("film")))) { call in
+            let name = try call.identifier("name")
+            return try await routes.commands.submit(.removeFile(app: call.app, name: name), call)
         }
     }
 
-    private func put(_ request: Request, _ context: ServiceContext) async throws -> Response {
-        let (app, name) = (try context.parameters.identifier("app"), try context.parameters.identifier("name"))
-        let key = AggregateKey.device(try context.parameters.identifier("device"))
+    private func put(_ call: Call) async throws -> Reply<FileDocument> {
+        let (app, name) = (try call.app, try call.identifier("name"))
         // Refuses the request before the client sends the body.
-        _ = try context.requireCaller(.operate)
-        _ = try await view(request, context)
-        var received = try await files.receive(request)
-        received.contentType = request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
+        _ = try call.context.requireCaller(.operate)
+        _ = try await view(call)
+        var received = try await files.receive(call.request)
+        received.contentType = call.request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
         let file = received
         return try await files.keep(file) { naming in
             try await routes.commands.submit(
-                .storeFile(app: app, name: name, file), to: key, request, context, status: .created,
+                .storeFile(app: app, name: name, file), call,
                 fingerprint: "\(file.sha256 ?? "") \(file.contentType ?? "")"
             ) { aggregate, _ in
                 naming.done()
-                return aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0).jsonBytes } ?? []
+                return aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0) }
             }
         }
     }
 
-    private func view(_ request: Request, _ context: ServiceContext) async throws -> (AppView, ETag) {
-        let app = try context.parameters.identifier("app")
-        let (state, etag) = try await routes.read(request, context)
+    private func view(_ call: Call) async throws -> (AppView, ETag) {
+        let app = try call.app
+        let (state, etag) = try await routes.read(call)
         guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
         return (view, etag)
     }
@@ -92,12 +84,4 @@ struct FileDocument: Record {
         sha256 = file.sha256
         contentType = file.contentType
     }
-}
-
-/// All files of an app.
-struct FileList: Record {
-    var items: [FileDocument] = []
-    var next: Nullable<String> = nil
-
-    init(_ files: OrderedDictionary<String, AppFile>) { items = files.map { FileDocument($0.key, $0.value) } }
 }

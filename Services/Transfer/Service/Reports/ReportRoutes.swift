@@ -17,30 +17,27 @@ struct ReportRoutes: Sendable {
     func add(to table: inout RouteTable) {
         table.add(
             .get, "/v1/devices/{device}/apps/{app}/explain",
-            "The reasons why tasks of an app do not move, and why its sessions do not wake it",
-            response: Explanation.self, problems: .ofApp()
-        ) { request, context in
-            let app = try context.parameters.identifier("app")
-            let (state, _) = try await routes.read(request, context)
+            "The reasons why tasks of an app do not move, and why its sessions do not wake it", .refuses(.ofApp())
+        ) { call in
+            let app = try call.app
+            let (state, _) = try await routes.read(call)
             guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
             // No ETag, because the answer changes with time alone.
-            return Response(Explanation(app, view, state, at: clock.now, policy))
+            return Reply(Explanation(app, view, state, at: clock.now, policy))
         }
         table.add(
             .get, TransferRoutes.sessions + "/{identifier}/tasks/{task}/timeline",
             "The events of a task, newest first",
-            parameters: [
+            .parameters(
                 .number("limit", 1...500, "The largest number of events (100)"),
-                .number("cursor", 1...Int.max, "The `next` of the former answer"),
-            ], response: TimelineDocument.self, problems: .ofDevice() + [.invalidQuery]
-        ) { request, context in
-            let limit = try request.query("limit", in: 1...500, default: 100)
-            let cursor = try request.query("cursor", in: 1...Int.max, default: .max)
-            let taskKey = try routes.taskKey(context)
+                .number("cursor", 1...Int.max, "The `next` of the former answer")),
+            .refuses(.ofDevice() + [.invalidQuery])
+        ) { call in
+            let (limit, cursor) = try call.page(default: 100)
+            let task = try call.task
             // Refuses a caller without access to the device.
-            _ = try await routes.read(request, context)
-            let key = AggregateKey.device(try context.parameters.identifier("device"))
-            return Response(try await store.timeline(of: taskKey, key, before: cursor, limit: limit))
+            _ = try await routes.read(call)
+            return Reply(try await store.timeline(of: task, call.device, before: cursor, limit: limit))
         }
     }
 }

@@ -18,18 +18,14 @@ extension TransferStore {
     /// Returns at most `limit` events before an offset, newest first.
     func timeline(
         of place: TaskKey, _ key: AggregateKey, before offset: Int, limit: Int
-    ) async throws -> TimelineDocument {
+    ) async throws -> Page<TimelineEntry> {
         let rows = try await pool.execute(
             Self.page, .partition(key.partition(of: partitions)), .key(key), .text(place.app), .int(offset),
             .text(place.session), .text(String(place.task)), .int(limit)
         ).decode((Int, String, Instant, [UInt8]).self)
-        var document = TimelineDocument()
-        document.items = try rows.map { _, type, time, data in
-            var entry = TimelineDocument.Entry()
-            (entry.type, entry.time, entry.data) = (type, time, try JSON(parsing: data))
-            return entry
+        let entries = try rows.map { _, type, time, data in
+            TimelineEntry(data: try JSON(parsing: data), time: time, type: type)
         }
-        if rows.count == limit, let last = rows.last { document.next = String(last.0) }
-        return document
+        return Page(entries, next: rows.count == limit ? rows.last.map { String($0.0) } : nil)
     }
 }

@@ -16,7 +16,7 @@ struct DraftRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let (all, one) = ("/uploads", "/uploads/{upload}")
         for path in [all, one] {
-            table.add(.options, path, "Limits of uploads", access: .open, status: .noContent) { _, _ in
+            table.add(.options, path, "Limits of uploads", .open, .status(.noContent)) { _ in
                 Response(
                     status: .noContent,
                     headers: [.acceptPatch: Self.mediaType, .uploadLimit: "max-size=\(store.limits.maxSize)"])
@@ -24,43 +24,32 @@ struct DraftRoutes: Sendable {
         }
         table.add(
             .post, all, "Creates an upload and sends 104 with its location before it reads the body (IETF draft)",
-            status: .created,
-            problems: [
-                .draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut,
-            ] + .ofStoring,
-            honoursIdempotencyKey: false, takesContent: true
-        ) { request, context in
-            try await answer { try await create(request, context, try DraftVersion(request.headers)) }
-        }
+            .takesContent, .ignoresIdempotencyKey, .status(.created),
+            .refuses([.draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut] + .ofStoring)
+        ) { call in try await answer { try await create(call, try DraftVersion(call.request.headers)) } }
         table.add(
-            .head, one, "The offset of an upload (IETF draft)", status: .noContent,
-            problems: [.draftVersion, .uploadGone, .invalidHeader]
-        ) {
-            try await head($0, $1, try DraftVersion($0.headers))
-        }
+            .head, one, "The offset of an upload (IETF draft)", .status(.noContent),
+            .refuses([.draftVersion, .uploadGone, .invalidHeader])
+        ) { try await head($0, try DraftVersion($0.request.headers)) }
         table.add(
-            .patch, one, "Appends to an upload (IETF draft)", status: .noContent, further: [.created],
-            problems: [
-                .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted, .mismatchingOffset,
-                .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
-            ] + .ofStoring, takesContent: true
-        ) { request, context in
-            try await answer { try await patch(request, context, try DraftVersion(request.headers)) }
-        }
-        table.add(.delete, one, "Cancels an upload (IETF draft)", status: .noContent, problems: [.uploadGone]) {
-            _, context in
-            try await store.take(context, .operate) { upload, _ in
+            .patch, one, "Appends to an upload (IETF draft)", .takesContent, .status(.noContent, .created),
+            .refuses(
+                [
+                    .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted,
+                    .mismatchingOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
+                ] + .ofStoring)
+        ) { call in try await answer { try await patch(call, try DraftVersion(call.request.headers)) } }
+        table.add(.delete, one, "Cancels an upload (IETF draft)", .refuses([.uploadGone])) { call in
+            try await store.take(call.context, .operate) { upload, _ in
                 try await store.delete(upload)
-                return Response(status: .noContent)
+                return NoContent()
             }
         }
         table.add(
-            .get, one, "The bytes of a complete upload, or ranges of them", further: [.partialContent],
-            bytes: "application/octet-stream",
-            problems: [
-                .uploadGone, .uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable, .storageExhausted,
-            ]
-        ) { request, context in try await withStorage { try await store.read(request, context) } }
+            .get, one, "The bytes of a complete upload, or ranges of them", .bytes("application/octet-stream"),
+            .status(.ok, .partialContent),
+            .refuses([.uploadGone, .uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable, .storageExhausted])
+        ) { call in try await withStorage { try await store.read(call.request, call.context) } }
     }
 
     private func answer(_ work: () async throws -> Response) async throws -> Response {
@@ -71,8 +60,8 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func create(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response
-    {
+    private func create(_ call: Call, _ version: DraftVersion) async throws -> Response {
+        let (request, context) = (call.request, call.context)
         let completes = version.completes(request.headers)
         let length = try length(request, version, completes ?? true, from: 0)
         guard length ?? 0 <= store.limits.maxSize else { throw Problem.uploadTooLarge }
@@ -96,13 +85,13 @@ struct DraftRoutes: Sendable {
         return Response(status: .created, headers: headers)
     }
 
-    private func head(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response {
+    private func head(_ call: Call, _ version: DraftVersion) async throws -> Response {
         let told: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
-        if version.refusesStateInHead, told.contains(where: { request.headers[$0] != nil }) {
+        if version.refusesStateInHead, told.contains(where: { call.request.headers[$0] != nil }) {
             throw Problem.invalidHeader.with(
                 detail: "HEAD must not have Upload-Offset, Upload-Complete or Upload-Incomplete")
         }
-        return try await store.take(context, .read) { upload, _ in
+        return try await store.take(call.context, .read) { upload, _ in
             var headers: HTTPFields = [.cacheControl: "no-store"]
             describe(upload, version, in: &headers)
             if version.knowsPartialUpload { headers[.uploadLength] = upload.length.map(String.init) }
@@ -110,8 +99,8 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func patch(_ request: Request, _ context: ServiceContext, _ version: DraftVersion) async throws -> Response
-    {
+    private func patch(_ call: Call, _ version: DraftVersion) async throws -> Response {
+        let (request, context) = (call.request, call.context)
         if version.knowsPartialUpload, request.headers[.contentType] != Self.mediaType {
             throw Problem.uploadType.with(.acceptPatch, Self.mediaType)
         }

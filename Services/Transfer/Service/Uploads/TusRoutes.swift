@@ -21,21 +21,20 @@ struct TusRoutes: Sendable {
     func add(to table: inout RouteTable) {
         let (all, one) = ("/files", "/files/{upload}")
         for path in [all, one] {
-            table.add(.options, path, "Extensions and limits of tus", access: .open, status: .noContent) { _, _ in
-                options
-            }
+            table.add(.options, path, "Extensions and limits of tus", .open, .status(.noContent)) { _ in options }
         }
         table.add(
-            .post, all, "Creates an upload, or concatenates partial uploads (tus)", status: .created,
-            further: [.noContent],
-            problems: [
-                .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
-                .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut,
-            ] + .ofStoring, honoursIdempotencyKey: false, takesContent: true
-        ) { request, context in
-            try await answer(request) {
-                switch method(of: request) {
-                case .post: try await create(request, context)
+            .post, all, "Creates an upload, or concatenates partial uploads (tus)", .takesContent,
+            .ignoresIdempotencyKey, .status(.created, .noContent),
+            .refuses(
+                [
+                    .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
+                    .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut,
+                ] + .ofStoring)
+        ) { call in
+            try await answer(call.request) {
+                switch method(of: call.request) {
+                case .post: try await create(call.request, call.context)
                 case .options: options
                 default: throw Problem.methodNotAllowed
                 }
@@ -59,14 +58,12 @@ struct TusRoutes: Sendable {
         ]
         for (method, summary, statuses, problems) in methods {
             table.add(
-                method, one, summary, status: statuses[0], further: Array(statuses.dropFirst()),
-                bytes: statuses.contains(.partialContent) ? "application/octet-stream" : nil,
+                method, one, summary, .status(statuses), .ignoresIdempotencyKey,
+                .takesContent([.patch, .post].contains(method)),
+                .bytes(statuses.contains(.partialContent) ? "application/octet-stream" : nil),
                 // X-HTTP-Method-Override applies to requests of any method.
-                problems: [.uploadGone, .methodNotAllowed] + problems, honoursIdempotencyKey: false,
-                takesContent: [.patch, .post].contains(method)
-            ) { request, context in
-                try await answer(request) { try await serve(request, context) }
-            }
+                .refuses([.uploadGone, .methodNotAllowed] + problems)
+            ) { call in try await answer(call.request) { try await serve(call.request, call.context) } }
         }
     }
 

@@ -1,0 +1,39 @@
+public import Contracts
+public import Hummingbird
+
+/// A request to a route, with its context and the identifiers of its path.
+public struct Call: Sendable {
+    public let route: Route
+    public let request: Request
+    public let context: ServiceContext
+
+    /// The device in the path. It throws `invalid_identifier`.
+    public var device: AggregateKey { get throws(Problem) { .device(try identifier("device")) } }
+    /// The app in the path. It throws `invalid_identifier`.
+    public var app: String { get throws(Problem) { try identifier("app") } }
+
+    /// Returns an identifier of the path.
+    ///
+    /// - Throws: `invalid_identifier`.
+    public func identifier(_ name: String) throws(Problem) -> String { try context.parameters.identifier(name) }
+
+    /// Returns a whole number of the query. The route has its range.
+    ///
+    /// - Throws: `invalid_query` if it is not a number or out of range.
+    public func number(_ name: String, default standard: Int) throws(Problem) -> Int {
+        guard let text = request.uri.queryParameters[name[...]] else { return standard }
+        let range = route.range(of: name)
+        guard let number = Int(text), range.contains(number) else {
+            throw .invalidQuery.with(detail: "\(name) must be from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// Reads `limit` and `cursor`.
+    ///
+    /// - Returns: the most items, and the number before which the page begins.
+    /// - Throws: `invalid_query`.
+    public func page(default limit: Int = 50) throws(Problem) -> (limit: Int, cursor: Int) {
+        (try number("limit", default: limit), try number("cursor", default: .max))
+    }
+}
