@@ -16,7 +16,6 @@ let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-htt
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
-let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let httpClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
 let jwt = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
@@ -101,6 +100,7 @@ var targets: [Target] = [
     .plugin(
         name: "GenerateRecords", capability: .buildTool(), dependencies: ["RecordGenerator"],
         path: "Shared/GenerateRecords"),
+    shared("CommandLines", [arguments]),
     shared("Records", [collections]),
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", collections, crypto], plugins: generatesRecords()),
@@ -132,7 +132,7 @@ var targets: [Target] = [
         [
             "CMalloc", "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", "Telemetry",
             "Identity", "HTTPKit", hummingbird, hummingbirdCore, httpTypes, logging, lifecycle, unixSignals,
-            configuration, arguments, nioCore, nioPosix, nioSSL,
+            "CommandLines", arguments, nioCore, nioPosix, nioSSL,
         ], plugins: generatesRecords()),
     .target(
         name: "TestSupport",
@@ -213,14 +213,17 @@ var targets: [Target] = [
     tests(
         "FetchTests", "Services/Fetch",
         durable + [
-            "RandomScenarios", "FetchMachine", "FetchService", "fetch", "TestSupport", arguments, httpClient, nioCore,
-            nioHTTP1,
+            "RandomScenarios", "FetchMachine", "FetchService", "fetch", "habits", "TestSupport", arguments, httpClient,
+            nioCore, nioHTTP1,
         ],
         resources: [.copy("Traces"), .copy("States")]),
 ]
 targets += service("Lifecycle", [asyncAlgorithms])
-targets += service("Fetch", [arguments])
+targets += service("Fetch")
 targets += [
+    .executableTarget(
+        name: "habits", dependencies: pure + ["FetchMachine", "CommandLines", arguments],
+        path: "deploy/examples/habits", swiftSettings: strict),
     // The simulator uses the suite only through HTTP; it shares only the modules for JSON and time.
     .target(
         name: "FleetService",
@@ -229,7 +232,7 @@ targets += [
         ],
         path: "Services/Fleet/Service", swiftSettings: strict),
     .executableTarget(
-        name: "fleet", dependencies: ["FleetService", "Records", "Timeline", arguments, unixSignals],
+        name: "fleet", dependencies: ["FleetService", "CommandLines", "Records", "Timeline", arguments, unixSignals],
         path: "Services/Fleet/Main", swiftSettings: strict),
     tests(
         "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
@@ -299,7 +302,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-async-algorithms", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),

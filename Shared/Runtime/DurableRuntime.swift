@@ -199,8 +199,6 @@ public final class DurableRuntime<M: Machine>: Service {
     /// Whether this process took part in the assignment of partitions within the term of a lease. With more replicas
     /// than partitions, some own none.
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
-    /// Whether the listening connection is up.
-    public var isListening: Bool { get async { await updates.isListening } }
 
     public func run() async throws {
         watchdog.start()

@@ -3,6 +3,7 @@ public import Logging
 public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
+import Telemetry
 
 /// The server's certificate chain and key from PEM files. It reloads changed files for new connections.
 public final class ServerCertificate: Service {
@@ -14,56 +15,41 @@ public final class ServerCertificate: Service {
     private struct State {
         var context: NIOSSLContext
         var files: Files
-        /// The invalid files of the last reload.
-        var doubted: Files?
-        /// The invalid files that were logged.
-        var refused: Files?
+        /// The invalid files of the last reload, and the number of reloads that found them.
+        var invalid: (files: Files, reloads: Int)?
     }
 
-    /// The settings that name the files, for error messages.
-    public enum Names: Sendable {
+    /// The errors of the files, which name the settings.
+    public struct Names: Sendable {
+        fileprivate let chain: Part
+        fileprivate let key: Part
+        fileprivate let mismatch: String
+
+        fileprivate struct Part {
+            let unreadable: String
+            let file: String
+        }
+
         /// One setting for each file.
-        case files(chain: String, key: String)
+        public static func files(chain: String, key: String) -> Names {
+            func part(_ name: String) -> Part {
+                let setting = Setting.label(name)
+                return Part(unreadable: "\(setting): cannot read the file that it names", file: "\(setting): the file")
+            }
+            return Names(
+                chain: part(chain), key: part(key),
+                mismatch: "\(Setting.label(key)) is not the key of \(chain): use a certificate and its own key")
+        }
+
         /// One setting for a folder to which the service writes both files at its start, and their names in it.
-        case folder(String, chain: String, key: String)
-
-        static let service = Names.files(chain: "TLS_CERTIFICATE", key: "TLS_KEY")
-
-        fileprivate enum Part { case chain, key }
-
-        private func setting(_ part: Part) -> String {
-            let name =
-                switch self {
-                case .files(let chain, let key): part == .chain ? chain : key
-                case .folder(let folder, _, _): folder
-                }
-            return "\(name) (\(Setting(name, nil, "").flag))"
-        }
-
-        fileprivate func unreadable(_ part: Part) -> ConfigurationError {
-            switch self {
-            case .files: ConfigurationError("\(setting(part)): cannot read the file that it names")
-            case .folder(_, let chain, let key):
-                ConfigurationError("\(setting(part)): cannot read \(part == .chain ? chain : key) in it")
+        public static func folder(_ name: String, chain: String, key: String) -> Names {
+            let setting = Setting.label(name)
+            func part(_ file: String) -> Part {
+                Part(unreadable: "\(setting): cannot read \(file) in it", file: "\(setting): \(file) in it")
             }
-        }
-
-        fileprivate func fault(_ part: Part, _ words: String) -> ConfigurationError {
-            switch self {
-            case .files: ConfigurationError("\(setting(part)): the file \(words)")
-            case .folder(_, let chain, let key):
-                ConfigurationError("\(setting(part)): \(part == .chain ? chain : key) in it \(words)")
-            }
-        }
-
-        fileprivate var mismatch: ConfigurationError {
-            switch self {
-            case .files(let chain, _):
-                ConfigurationError("\(setting(.key)) is not the key of \(chain): use a certificate and its own key")
-            case .folder(_, let chain, let key):
-                ConfigurationError(
-                    "\(setting(.key)): \(key) in it is not the key of \(chain): remove both, and start again")
-            }
+            return Names(
+                chain: part(chain), key: part(key),
+                mismatch: "\(setting): \(key) in it is not the key of \(chain): remove both, and start again")
         }
     }
 
@@ -84,10 +70,10 @@ public final class ServerCertificate: Service {
     ///   - adapt: changes the TLS configuration; by default for HTTP/1.1.
     /// - Throws: an error of one line if the files can't be read, are not PEM, or do not belong together.
     public init(
-        chainFile: String, keyFile: String, interval: Duration = .seconds(5), names: Names? = nil, logger: Logger,
-        adapt: @escaping @Sendable (inout TLSConfiguration) -> Void = { $0.applicationProtocols = ["http/1.1"] }
+        chainFile: String, keyFile: String, interval: Duration = .seconds(5),
+        names: Names = .files(chain: "TLS_CERTIFICATE", key: "TLS_KEY"), logger: Logger,
+        adapt: @escaping @Sendable (inout TLSConfiguration) -> Void = ServerCertificate.http1
     ) throws(ConfigurationError) {
-        let names = names ?? .service
         self.names = names
         self.adapt = adapt
         self.chainFile = chainFile
@@ -96,6 +82,11 @@ public final class ServerCertificate: Service {
         self.logger = logger
         let files = try Self.read(chainFile, keyFile, names)
         state = Mutex(State(context: try Self.context(files, names, adapt), files: files))
+    }
+
+    /// Adapts a TLS configuration to HTTP/1.1.
+    @Sendable public static func http1(_ configuration: inout TLSConfiguration) {
+        configuration.applicationProtocols = ["http/1.1"]
     }
 
     /// The TLS context for new connections.
@@ -108,12 +99,11 @@ public final class ServerCertificate: Service {
     /// - Returns: whether the certificate has changed.
     @discardableResult
     public func reload() -> Bool {
-        var read: Files?
+        var files = Files(chain: Data(), key: Data())
         do throws(ConfigurationError) {
-            let files = try Self.read(chainFile, keyFile, names)
-            read = files
-            guard state.withLock({ $0.files != files }) else {
-                state.withLock { ($0.doubted, $0.refused) = (nil, nil) }
+            files = try Self.read(chainFile, keyFile, names)
+            guard files != state.withLock({ $0.files }) else {
+                state.withLock { $0.invalid = nil }
                 return false
             }
             let context = try Self.context(files, names, adapt)
@@ -121,15 +111,15 @@ public final class ServerCertificate: Service {
             logger.info("reloaded certificate")
             return true
         } catch {
-            let files = read ?? Files(chain: Data(), key: Data())
-            let isToSay = state.withLock { state in
-                defer { state.doubted = files }
-                guard state.doubted == files, state.refused != files else { return false }
-                state.refused = files
-                return true
+            let reloads = state.withLock { state in
+                let reloads = state.invalid.map { $0.files == files ? $0.reloads + 1 : 1 } ?? 1
+                state.invalid = (files, reloads)
+                return reloads
             }
-            if isToSay {
-                logger.error("failed to reload certificate, still using the previous one", error: error)
+            if reloads == 2 {
+                logger.error(
+                    "failed to reload certificate, still using the previous one",
+                    metadata: [LogKey.error: .string(error.description)])
             }
             return false
         }
@@ -146,10 +136,10 @@ public final class ServerCertificate: Service {
         _ chainFile: String, _ keyFile: String, _ names: Names
     ) throws(ConfigurationError) -> Files {
         guard let chain = FileManager.default.contents(atPath: chainFile) else {
-            throw names.unreadable(.chain)
+            throw ConfigurationError(names.chain.unreadable)
         }
         guard let key = FileManager.default.contents(atPath: keyFile) else {
-            throw names.unreadable(.key)
+            throw ConfigurationError(names.key.unreadable)
         }
         return Files(chain: chain, key: key)
     }
@@ -158,30 +148,52 @@ public final class ServerCertificate: Service {
         _ files: Files, _ names: Names, _ adapt: (inout TLSConfiguration) -> Void
     ) throws(ConfigurationError) -> NIOSSLContext {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(files.chain)), !chain.isEmpty else {
-            throw names.fault(.chain, "has no certificate in PEM")
+            throw ConfigurationError("\(names.chain.file) has no certificate in PEM")
         }
         guard let key = try? NIOSSLPrivateKey(bytes: Array(files.key), format: .pem) else {
-            throw names.fault(.key, "has no private key in PEM without a password")
+            throw ConfigurationError("\(names.key.file) has no private key in PEM without a password")
         }
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
         adapt(&configuration)
         do { return try NIOSSLContext(configuration: configuration) } catch {
-            throw names.mismatch
+            throw ConfigurationError(names.mismatch)
         }
     }
 }
 
-extension ServiceConfiguration {
-    /// Reads the certificate of `TLS_CERTIFICATE` and `TLS_KEY`; returns nil if both are unset: HTTP without TLS.
-    public func serverCertificate(logger: Logger) throws(ConfigurationError) -> ServerCertificate? {
-        switch (self["TLS_CERTIFICATE"], self["TLS_KEY"]) {
+/// Two settings that name the files of a certificate and its key.
+public struct CertificateFiles: Sendable {
+    private let settings: (chain: String, key: String)
+    private let files: (chain: String?, key: String?)
+
+    /// Whether the certificate is set.
+    public var isSet: Bool { files.chain != nil }
+
+    /// Reads the settings.
+    public init(
+        _ reader: SettingsReader, chain: String, _ chainSummary: String, key: String, _ keySummary: String
+    ) {
+        settings = (chain, key)
+        files = (reader.text(chain, chainSummary), reader.text(key, keySummary))
+    }
+
+    /// Reads the files; returns nil if both settings are unset.
+    ///
+    /// - Parameter adapt: as in ``ServerCertificate``.
+    public func certificate(
+        logger: Logger, adapt: @escaping @Sendable (inout TLSConfiguration) -> Void = ServerCertificate.http1
+    ) throws(ConfigurationError) -> ServerCertificate? {
+        switch files {
         case (nil, nil): return nil
-        case (let chain?, let key?):
-            return try ServerCertificate(chainFile: chain, keyFile: key, logger: logger)
+        case (let chainFile?, let keyFile?):
+            return try ServerCertificate(
+                chainFile: chainFile, keyFile: keyFile, names: .files(chain: settings.chain, key: settings.key),
+                logger: logger, adapt: adapt)
         default:
-            throw ConfigurationError("TLS_CERTIFICATE (--tls-certificate) and TLS_KEY (--tls-key) must be set together")
+            throw ConfigurationError(
+                "\(Setting.label(settings.chain)) and \(Setting.label(settings.key)) must be set together")
         }
     }
 }

@@ -1,36 +1,45 @@
 public import EventLog
 import Foundation
-import HTTPKit
+public import HTTPKit
 import Hummingbird
-import Identity
-import Logging
-import Postgres
-import ServiceLifecycle
-import Telemetry
+public import Identity
+public import Logging
+public import Postgres
+public import ServiceLifecycle
+public import Telemetry
 import Timeline
 
-/// The common parts of both kinds of service.
-struct ServiceBase {
+/// The parts that all services have.
+public struct ServiceBase: Sendable {
     let name: String
-    let configuration: ServiceConfiguration
-    let options: ConnectionOptions
-    let pool: ConnectionPool
-    let clock: SharedClock
+    public let configuration: ServiceConfiguration
+    /// For connections outside the pool.
+    public let options: ConnectionOptions
+    public let pool: ConnectionPool
+    /// The suite's time, virtual or real.
+    public let clock: SharedClock
     /// The service that issues the tokens of devices.
     let tokenIssuer: String
     /// The migrators of the service's schemas.
     let migrators: [Migrator]
     let certificate: ServerCertificate?
-    let metrics: Metrics
-    let readiness: Readiness
-    let logger: Logger
+    public let metrics: Metrics
+    /// For further health checks.
+    public let readiness: Readiness
+    public let logger: Logger
 
     /// Connects, and checks that the log and the schemas fit this program.
-    static func open(
-        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String, settings: [String: String] = [:],
+    ///
+    /// - Parameters:
+    ///   - tokenIssuer: the service that issues the tokens of devices.
+    ///   - settings: settings of PostgreSQL for each connection.
+    ///   - migrators: those of the log and of the service's schemas.
+    public static func open(
+        _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
+        settings: [String: String] = [:],
         migrators: [Migrator], logger: Logger
     ) async throws -> ServiceBase {
-        let certificate = try configuration.serverCertificate(logger: logger)
+        let certificate = try configuration.certificate.certificate(logger: logger)
         let options = try options(name, configuration, settings)
         let connection = try await Connection.open(options, logger: logger)
         try await verify(connection, configuration, migrators)
@@ -48,7 +57,7 @@ struct ServiceBase {
     }
 
     /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
-    static func check(
+    public static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
         let connection = try await Connection.open(try options(name, configuration, [:]), logger: logger)
@@ -60,7 +69,7 @@ struct ServiceBase {
         _ name: String, _ configuration: ServiceConfiguration, _ settings: [String: String]
     ) throws -> ConnectionOptions {
         try ConnectionOptions(
-            url: configuration.databaseURL, password: try configuration.secret("DATABASE_PASSWORD_FILE"),
+            url: configuration.databaseURL, password: try configuration.databasePassword.read(),
             applicationName: "dormouse-\(name)", settings: settings)
     }
 
@@ -77,12 +86,13 @@ struct ServiceBase {
     /// Runs the loops and the server.
     ///
     /// - Parameters:
+    ///   - first: the loop that all others need.
     ///   - storesRevocations: whether the service issues the tokens, and so writes the table of revocations.
     ///   - stuck: the fault of partitions that another replica may handle better. It counts only while the database
     ///     works.
-    func run(
-        _ table: inout RouteTable, updates: WakeUpReceiver, storesRevocations: Bool = false,
-        stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck],
+    public func run(
+        _ table: inout RouteTable, first: any Service, updates: WakeUpReceiver, tail: LogTail,
+        storesRevocations: Bool = false, stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck] = [],
         loops: [any Service]
     ) async throws {
         let watch = DatabaseWatch(options, faults: pool.faults, migrators: migrators, logger: logger)
@@ -90,6 +100,10 @@ struct ServiceBase {
             HealthCheck("database", .notReadyAtStart) { watch.fault },
             HealthCheck("schema") { watch.schemaFault },
             HealthCheck("days", .told) { watch.daysFault },
+            // Without it, events arrive a little later.
+            HealthCheck("listener", .notReadyAtStart) {
+                await updates.isListening ? nil : "the LISTEN connection is down"
+            },
         ]
         for check in shared + checks { readiness.add(check) }
         if let stuck { readiness.add(HealthCheck("partitions") { watch.fault == nil ? stuck() : nil }) }
@@ -111,7 +125,8 @@ struct ServiceBase {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
-            services: loops + [revocations, watch, readiness], readiness: readiness, certificate: certificate,
+            services: [first, tail, ClockFollower(clock, pool: pool, updates: updates, logger: logger)] + loops
+                + [revocations, watch, readiness], readiness: readiness, certificate: certificate,
             http2: table.http2, logger: logger)
         try await host.run()
         await pool.close()
@@ -122,10 +137,5 @@ extension HealthCheck {
     /// Returns a check that fails while the maintenance of the log fails.
     public static func upkeep(_ maintenance: LogMaintenance) -> HealthCheck {
         HealthCheck("upkeep", .told) { maintenance.fault }
-    }
-
-    /// Returns a check that fails while the LISTEN connection is down. Events then arrive a little later.
-    static func listener(_ isListening: @escaping @Sendable () async -> Bool) -> HealthCheck {
-        HealthCheck("listener", .notReadyAtStart) { await isListening() ? nil : "the LISTEN connection is down" }
     }
 }

@@ -1,49 +1,76 @@
+public import ArgumentParser
 import CMalloc
+import CommandLines
 import Foundation
 public import Logging
 import Telemetry
 
+/// A service as a program: its settings and its commands.
+public protocol ServiceProgram: Sendable {
+    /// The name of the service.
+    static var name: String { get }
+    /// The default port.
+    static var port: Int { get }
+
+    /// Reads the settings that only this service has.
+    init(_ reader: SettingsReader)
+
+    /// Creates or updates the service's part of the database, and its role.
+    func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws
+    /// Checks that the database fits this program. It changes nothing.
+    ///
+    /// - Throws: an error of one line with the remedy if the program can't work with the database.
+    func check(_ configuration: ServiceConfiguration, logger: Logger) async throws
+    /// Serves until a signal ends it.
+    ///
+    /// - Throws: an error of one line with the remedy if the service can't start.
+    func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws
+}
+
 /// The common part of every service's `main`.
 public enum ServiceMain {
     /// The first word of the command line; `serve` by default.
-    public enum Command: String, Sendable {
-        /// Serves until a signal ends it.
-        case serve
-        /// Creates or updates the service's part of the database, and its role.
-        case migrate
-        /// Exits with 0 if the database fits this program, else with 1. It changes nothing.
-        case check
+    private enum Command: String {
+        case serve, migrate, check
     }
 
-    /// Reads the configuration and runs the service.
+    /// Reads the settings and runs a command of the service, then ends the process.
     ///
     /// Help goes to standard output. An error becomes one line on standard error and an exit status: 78 for wrong
     /// settings, 1 for all others.
     ///
-    /// - Parameter body: builds the service and runs it, usually with ``ServiceHost/run()``.
-    public static func run(
-        _ service: String, port: Int, more: [Setting] = [],
-        _ body: (Command, ServiceConfiguration, Logger) async throws -> Void
+    /// - Parameter more: the commands that need no settings.
+    public static func run<Program: ServiceProgram>(
+        _ program: Program.Type, more: [any ParsableCommand.Type] = []
     ) async -> Never {
         keepMemoryTogether()
         openManyFiles()
+        var arguments = Array(ProcessInfo.processInfo.arguments.dropFirst())
+        if let own = more.first(where: { $0.configuration.commandName == arguments.first }) {
+            await own.runAndExit(Array(arguments.dropFirst()), as: "\(Program.name) \(arguments[0])")
+        }
         do {
-            let environment = ProcessInfo.processInfo
-            let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()
-            var arguments = Array(environment.arguments.dropFirst())
             let command = arguments.first.flatMap { Command(rawValue: $0) }
             if command != nil { arguments.removeFirst() }
-            let request = try ServiceConfiguration.read(
-                service: service, port: port, more: more, arguments: arguments,
-                environment: environment.environment, dotEnv: String(decoding: dotEnv, as: UTF8.self))
+            let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()
+            let request = try SettingsReader.read(
+                service: Program.name, arguments: arguments, environment: ProcessInfo.processInfo.environment,
+                dotEnv: String(decoding: dotEnv, as: UTF8.self)
+            ) { (ServiceConfiguration($0, port: Program.port), Program($0)) }
             switch request {
             case .help(let text): print(text)
-            case .run(let configuration):
-                try await body(command ?? .serve, configuration, logger(service, configuration))
+            case .run((let configuration, let program)):
+                let logger = logger(Program.name, configuration)
+                switch command ?? .serve {
+                case .serve: try await program.serve(configuration, logger: logger)
+                case .migrate: try await program.migrate(configuration, logger: logger)
+                case .check: try await program.check(configuration, logger: logger)
+                }
             }
             exit(0)
         } catch {
-            FileHandle.standardError.write(Data("\(service): \(Redaction.apply(String(describing: error)))\n".utf8))
+            FileHandle.standardError.write(
+                Data("\(Program.name): \(Redaction.apply(String(describing: error)))\n".utf8))
             exit(error is ConfigurationError ? ConfigurationError.exitStatus : 1)
         }
     }
@@ -61,8 +88,7 @@ public enum ServiceMain {
         _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// Creates the service's logger.
-    public static func logger(_ service: String, _ configuration: ServiceConfiguration) -> Logger {
+    private static func logger(_ service: String, _ configuration: ServiceConfiguration) -> Logger {
         Logger(label: service) { label in
             LogOutput(label: label, level: configuration.logLevel, format: configuration.logFormat)
         }

@@ -1,60 +1,21 @@
 import EventLog
-import FetchMachine
+public import FetchMachine
 public import Logging
 import Machines
 public import ServiceKit
 import Timeline
 
 /// The service `fetch`, assembled from its parts.
-public enum Fetch {
-    /// The name of the service.
-    public static let name = FetchMachine.name
+public struct Fetch: DurableService {
+    public typealias Rules = FetchMachine
     /// The default port.
     public static let port = 8082
+    private let policy: FetchPolicy
 
-    /// The settings that only this service has.
-    public static let settings: [Setting] = [
-        .number("FETCH_FLOOR_SECONDS", 900, 1...86_400, "shortest interval of an app, in seconds"),
-        .number(
-            "FETCH_SLOT_SECONDS", 900, 1...86_400, "length of a slot in seconds, with at most one refresh of an app"),
-        .number("FETCH_JITTER_SECONDS", 300, 0...86_400, "seconds at the start of a slot over which devices spread"),
-        .number(
-            "FETCH_WAKES_PER_SECOND", 100, 0...1000, "most wakes per second of the whole suite; 0 for no limit"),
-        .number("FETCH_DEVICE_SPACING_SECONDS", 300, 0...86_400, "least seconds between two wakes of a device"),
-        .number("FETCH_APP_ENERGY_JOULES", 60, 0...1_000_000, "energy budget of an app per day, in joules"),
-        .number("FETCH_DEVICE_ENERGY_JOULES", 600, 0...1_000_000, "energy budget of a device per day, in joules"),
-        .number("FETCH_APP_DATA_KILOBYTES", 20_000, 0...1_000_000_000, "data budget of an app per day, in kilobytes"),
-        .number(
-            "FETCH_DEVICE_DATA_KILOBYTES", 200_000, 0...1_000_000_000,
-            "data budget of a device per day, in kilobytes"),
-        .number("FETCH_WEIGHT_USAGE", 600, 0...1000, "weight of the learned usage in a score"),
-        .number("FETCH_WEIGHT_NETWORK", 250, 0...1000, "weight of the network in a score"),
-        .number("FETCH_WEIGHT_ACTIVITY", 150, 0...1000, "weight of an unused device in a score"),
-        .number("FETCH_THRESHOLD", 600, 0...1000, "initial threshold for the score of a slot, in thousandths"),
-        .number("FETCH_THRESHOLD_DECAY_INTERVALS", 8, 1...96, "intervals of an app in which the threshold falls to 0"),
-        .number(
-            "FETCH_DELAY_COST", 60, 0...1000, "score that a slot loses for each interval of waiting, in thousandths"),
-    ]
+    public init(_ reader: SettingsReader) { policy = FetchPolicy(reader) }
 
-    /// Creates or updates the database: the log, the service's schema, its consumer and its role.
-    public static func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        try await DurableService.migrate(FetchMachine.self, configuration, logger: logger)
-    }
-
-    /// Compares the database with this program and changes nothing.
-    ///
-    /// - Throws: An error of one line with the remedy if the database does not fit this program.
-    public static func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        try await DurableService.check(FetchMachine.self, configuration, logger: logger)
-    }
-
-    /// Serves until a signal ends it.
-    ///
-    /// - Throws: An error of one line with the remedy if the service can't start.
-    public static func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let policy = FetchPolicy(configuration)
-        try await DurableService.serve(FetchMachine.self, configuration, policy: policy, logger: logger) {
-            parts, table in
+    public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        try await serve(configuration, policy: policy, logger: logger) { parts, table in
             FetchRoutes(
                 commands: parts.commands,
                 history: EventHistory(pool: parts.pool, partitions: configuration.partitions),
@@ -68,29 +29,63 @@ public enum Fetch {
 }
 
 extension FetchPolicy {
-    init(_ configuration: ServiceConfiguration) {
+    /// Reads the settings. Their defaults are those of ``FetchPolicy``.
+    init(_ reader: SettingsReader) {
         let zones = TimeZones()
         self.init { zone, moment in zones.offset(zone, at: moment) }
-        if let seconds = configuration.number("FETCH_FLOOR_SECONDS") { floor = .seconds(Int64(seconds)) }
-        if let seconds = configuration.number("FETCH_SLOT_SECONDS") { slot = .seconds(Int64(seconds)) }
-        if let seconds = configuration.number("FETCH_JITTER_SECONDS") { jitter = .seconds(Int64(seconds)) }
-        if let wakes = configuration.number("FETCH_WAKES_PER_SECOND") { ceiling = wakes > 0 ? Int(wakes) : nil }
-        if let seconds = configuration.number("FETCH_DEVICE_SPACING_SECONDS") {
-            deviceSpacing = .seconds(Int64(seconds))
-        }
-        if let joules = configuration.number("FETCH_APP_ENERGY_JOULES") { appBudget.millijoules = Int(joules) * 1000 }
-        if let joules = configuration.number("FETCH_DEVICE_ENERGY_JOULES") {
-            deviceBudget.millijoules = Int(joules) * 1000
-        }
-        if let weight = configuration.number("FETCH_WEIGHT_USAGE") { usageWeight = Int(weight) }
-        if let weight = configuration.number("FETCH_WEIGHT_NETWORK") { networkWeight = Int(weight) }
-        if let weight = configuration.number("FETCH_WEIGHT_ACTIVITY") { deviceActivityWeight = Int(weight) }
-        if let score = configuration.number("FETCH_THRESHOLD") { threshold = Int(score) }
-        if let intervals = configuration.number("FETCH_THRESHOLD_DECAY_INTERVALS") {
-            thresholdDecayIntervals = Int64(intervals)
-        }
-        if let cost = configuration.number("FETCH_DELAY_COST") { delayCost = Int(cost) }
-        if let size = configuration.number("FETCH_APP_DATA_KILOBYTES") { appBudget.bytes = Int(size) * 1000 }
-        if let size = configuration.number("FETCH_DEVICE_DATA_KILOBYTES") { deviceBudget.bytes = Int(size) * 1000 }
+        floor = reader.seconds("FETCH_FLOOR_SECONDS", floor, from: 1, "shortest interval of an app, in seconds")
+        slot = reader.seconds(
+            "FETCH_SLOT_SECONDS", slot, from: 1, "length of a slot in seconds, with at most one refresh of an app")
+        jitter = reader.seconds(
+            "FETCH_JITTER_SECONDS", jitter, from: 0, "seconds at the start of a slot over which devices spread")
+        let wakes = reader.number(
+            "FETCH_WAKES_PER_SECOND", ceiling ?? 0, 0...1000, "most wakes per second of the whole suite; 0 for no limit"
+        )
+        ceiling = wakes > 0 ? wakes : nil
+        deviceSpacing = reader.seconds(
+            "FETCH_DEVICE_SPACING_SECONDS", deviceSpacing, from: 0, "least seconds between two wakes of a device")
+        appBudget.millijoules = reader.thousands(
+            "FETCH_APP_ENERGY_JOULES", appBudget.millijoules, to: 1_000_000,
+            "energy budget of an app per day, in joules")
+        deviceBudget.millijoules = reader.thousands(
+            "FETCH_DEVICE_ENERGY_JOULES", deviceBudget.millijoules, to: 1_000_000,
+            "energy budget of a device per day, in joules")
+        appBudget.bytes = reader.thousands(
+            "FETCH_APP_DATA_KILOBYTES", appBudget.bytes, to: 1_000_000_000,
+            "data budget of an app per day, in kilobytes")
+        deviceBudget.bytes = reader.thousands(
+            "FETCH_DEVICE_DATA_KILOBYTES", deviceBudget.bytes, to: 1_000_000_000,
+            "data budget of a device per day, in kilobytes")
+        usageWeight = reader.number(
+            "FETCH_WEIGHT_USAGE", usageWeight, 0...1000, "weight of the learned usage in a score")
+        networkWeight = reader.number(
+            "FETCH_WEIGHT_NETWORK", networkWeight, 0...1000, "weight of the network in a score")
+        deviceActivityWeight = reader.number(
+            "FETCH_WEIGHT_ACTIVITY", deviceActivityWeight, 0...1000, "weight of an unused device in a score")
+        threshold = reader.number(
+            "FETCH_THRESHOLD", threshold, 0...1000, "initial threshold for the score of a slot, in thousandths")
+        thresholdDecayIntervals = Int64(
+            reader.number(
+                "FETCH_THRESHOLD_DECAY_INTERVALS", Int(thresholdDecayIntervals), 1...96,
+                "intervals of an app in which the threshold falls to 0"))
+        delayCost = reader.number(
+            "FETCH_DELAY_COST", delayCost, 0...1000,
+            "score that a slot loses for each interval of waiting, in thousandths")
+    }
+}
+
+extension SettingsReader {
+    /// Reads at most a day in seconds.
+    fileprivate func seconds(
+        _ name: String, _ standard: Interval, from least: Int, _ summary: String
+    ) -> Interval {
+        .seconds(Int64(number(name, Int(standard.seconds), least...86_400, summary)))
+    }
+
+    /// Reads a number of thousands.
+    fileprivate func thousands(
+        _ name: String, _ standard: Int, to most: Int, _ summary: String
+    ) -> Int {
+        number(name, standard / 1000, 0...most, summary) * 1000
     }
 }

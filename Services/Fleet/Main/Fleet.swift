@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandLines
 import FleetService
 import Foundation
 
@@ -12,29 +13,6 @@ struct Fleet: AsyncParsableCommand {
 
     /// The suite gave a forbidden response, lost acknowledged data, or registered no device.
     static let failed: Int32 = 1
-    /// `EX_USAGE`.
-    static let wrongUsage: Int32 = 64
 
-    static func main() async {
-        do {
-            var command = try parseAsRoot()
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
-            }
-        } catch let status as ExitCode {
-            Foundation.exit(status.rawValue)
-        } catch {
-            // Help is not an error. The first line of an error is sufficient.
-            guard exitCode(for: error) != .success else { exit(withError: error) }
-            FileHandle.standardError.write(Data("fleet: \(line(for: error))\n".utf8))
-            Foundation.exit(wrongUsage)
-        }
-    }
-
-    private static func line(for error: any Error) -> String {
-        if let error = error as? FleetError { return error.description }
-        return message(for: error).split(separator: "\n").first.map(String.init) ?? "invalid options"
-    }
+    static func main() async { await runAndExit(as: "fleet") { $0 is FleetError } }
 }

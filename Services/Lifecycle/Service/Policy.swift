@@ -7,8 +7,8 @@ extension LifecyclePolicy {
     /// The built-in limits, with the overrides of the file in `LIFECYCLE_PROFILES_FILE`.
     ///
     /// - Throws: an error that names the file's faults, if it can't be read or has invalid limits.
-    init(_ configuration: ServiceConfiguration) throws(ConfigurationError) {
-        guard let path = configuration["LIFECYCLE_PROFILES_FILE"] else {
+    init(file path: String?) throws(ConfigurationError) {
+        guard let path else {
             self.init()
             return
         }

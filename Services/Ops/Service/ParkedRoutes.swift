@@ -12,6 +12,47 @@ import Records
 import ServiceKit
 import Telemetry
 
+/// The URLs of the other services, and the certificates to trust.
+struct ServiceAddresses: Sendable {
+    /// The base URL of each service, without a slash at the end.
+    let addresses: [String: String]
+    private let authority: String?
+    private static let authoritySetting = "SERVICES_AUTHORITY"
+
+    init(_ reader: SettingsReader) {
+        var addresses: [String: String] = [:]
+        for (service, port) in [("lifecycle", 8081), ("fetch", 8082), ("push", 8083), ("transfer", 8084)] {
+            let standard = "http://127.0.0.1:\(port)"
+            addresses[service] = reader.value(
+                "\(service.uppercased())_URL", standard, shown: standard,
+                "URL of \(service), for replay and discard of its dead letters", mustBe: "an http or https URL",
+                parse: Self.base)
+        }
+        self.addresses = addresses
+        authority = reader.text(
+            Self.authoritySetting,
+            "PEM file with certificates to trust for https URLs, in addition to the system's")
+    }
+
+    private static func base(_ text: String) -> String? {
+        guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme), url.host != nil
+        else { return nil }
+        return text.hasSuffix("/") ? String(text.dropLast()) : text
+    }
+
+    /// Returns the certificates that are trusted in addition to the system's.
+    ///
+    /// - Throws: an error of one line if the file has no certificate.
+    func trusted() throws(ConfigurationError) -> [NIOSSLCertificate] {
+        guard let authority else { return [] }
+        guard let certificates = try? NIOSSLCertificate.fromPEMFile(authority), !certificates.isEmpty else {
+            throw ConfigurationError(
+                "\(Setting.label(Self.authoritySetting)): the file contains no certificate in PEM format")
+        }
+        return certificates
+    }
+}
+
 /// Replay and discard of dead letters. Each request goes to the service of the dead letter, with the same credential.
 struct ParkedRoutes: Sendable {
     private static let mostBytes = 1 << 16
@@ -20,36 +61,6 @@ struct ParkedRoutes: Sendable {
     let client: HTTPClient
     /// The timeout of a forwarded request. A service retries the parked inputs one after another.
     var patience = Duration.seconds(60)
-
-    /// The URLs of the services, and the certificates to trust.
-    static let settings =
-        KnownMachine.all.map { machine in
-            Setting(
-                "\(machine.name.uppercased())_URL", standardAddress(of: machine.name),
-                "URL of \(machine.name), for replay and discard of its dead letters", mustBe: "an http or https URL"
-            ) { text in
-                guard let url = URL(string: text), let scheme = url.scheme else { return false }
-                return ["http", "https"].contains(scheme) && url.host != nil
-            }
-        } + [
-            Setting(
-                authority, nil,
-                "PEM file with certificates to trust for https URLs, in addition to the system's")
-        ]
-
-    private static let authority = "SERVICES_AUTHORITY"
-
-    /// Returns the certificates that are trusted in addition to the system's.
-    ///
-    /// - Throws: an error of one line if the file has no certificate.
-    static func trusted(_ configuration: ServiceConfiguration) throws(ConfigurationError) -> [NIOSSLCertificate] {
-        guard let file = configuration[authority] else { return [] }
-        guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-            throw ConfigurationError(
-                "SERVICES_AUTHORITY (--services-authority): the file contains no certificate in PEM format")
-        }
-        return certificates
-    }
 
     /// Returns the configuration of the HTTP client. A refused connection fails at once; by default, the client would
     /// retry until the timeout of the request.
@@ -65,19 +76,6 @@ struct ParkedRoutes: Sendable {
         tls.additionalTrustRoots = [.certificates(certificates)]
         configuration.tlsConfiguration = tls
         return configuration
-    }
-
-    static func addresses(_ configuration: ServiceConfiguration) -> [String: String] {
-        Dictionary(
-            uniqueKeysWithValues: KnownMachine.all.map { machine in
-                let address = configuration["\(machine.name.uppercased())_URL"] ?? standardAddress(of: machine.name)
-                return (machine.name, address.hasSuffix("/") ? String(address.dropLast()) : address)
-            })
-    }
-
-    private static func standardAddress(of service: String) -> String {
-        let ports = ["lifecycle": 8081, "fetch": 8082, "push": 8083, "transfer": 8084]
-        return "http://127.0.0.1:\(ports[service] ?? 0)"
     }
 
     func add(to table: inout RouteTable) {

@@ -4,9 +4,9 @@ import FoundationXML
 import TestSupport
 import Testing
 
-@testable import FetchService
+@testable import habits
 
-/// `fetch habits`: the picture and the table in the README, and the command.
+/// `habits`: the picture and the table in the README, and the command.
 @Suite(.ownThread) struct HabitPictureTests {
     private static let folder = (0..<4).reduce(URL(filePath: #filePath)) { url, _ in url.deletingLastPathComponent() }
         .appending(path: "Services/Fetch")
@@ -16,11 +16,11 @@ import Testing
         let picture = try String(contentsOf: Self.folder.appending(path: "habits.svg"), encoding: .utf8)
         #expect(
             picture == HabitPlot(outcomes).svg,
-            "renew it: swift run fetch habits --svg Services/Fetch/habits.svg, and the table in the README with it")
+            "renew it: swift run habits --svg Services/Fetch/habits.svg, and the table in the README with it")
         let readme = try String(contentsOf: Self.folder.appending(path: "README.md"), encoding: .utf8)
         #expect(
             readme.contains(HabitTable.text(outcomes)),
-            "renew the table in Services/Fetch/README.md with the output of swift run fetch habits")
+            "renew the table in Services/Fetch/README.md with the output of swift run habits")
     }
 
     @Test func `the picture is well-formed XML with a title`() throws {
@@ -46,7 +46,7 @@ import Testing
     @Test func `the command writes a picture and a table`() async throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "habits-\(UUID().uuidString).svg")
         defer { try? FileManager.default.removeItem(at: file) }
-        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--svg", file.path])
+        let command = try ChildProcess.start(ChildProcess.product("habits"), ["--svg", file.path])
         #expect(try await command.exit() == .exited(0))
         #expect(command.output.lines.first?.contains("fetches a day") == true)
         #expect(command.errors.lines.isEmpty)
@@ -59,7 +59,7 @@ import Testing
         (["--interval", "often"], "minimum"), (["--frob"], "--frob"), (["--open-weekend", "10:00"], "--open"),
     ])
     func `a wrong option gives one line with the remedy`(arguments: [String], word: String) async throws {
-        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits"] + arguments)
+        let command = try ChildProcess.start(ChildProcess.product("habits"), arguments)
         #expect(try await command.exit() == .exited(64))
         #expect(command.errors.lines.count == 1)
         #expect(command.errors.lines.first?.contains(word) == true)
@@ -67,15 +67,15 @@ import Testing
     }
 
     @Test func `an unwritable file gives one line`() async throws {
-        let arguments = ["habits", "--days", "1", "--svg", "/nowhere/habits.svg"]
-        let command = try ChildProcess.start(ChildProcess.product("fetch"), arguments)
+        let arguments = ["--days", "1", "--svg", "/nowhere/habits.svg"]
+        let command = try ChildProcess.start(ChildProcess.product("habits"), arguments)
         #expect(try await command.exit() == .exited(1))
         #expect(command.errors.lines.count == 1)
         #expect(command.errors.lines.first?.contains("/nowhere/habits.svg") == true)
     }
 
     @Test func `help exits with status 0`() async throws {
-        let command = try ChildProcess.start(ChildProcess.product("fetch"), ["habits", "--help"])
+        let command = try ChildProcess.start(ChildProcess.product("habits"), ["--help"])
         #expect(try await command.exit() == .exited(0))
         #expect(command.output.lines.contains { $0.contains("--open <hh:mm>") })
     }

@@ -7,6 +7,7 @@ import Testing
 import Timeline
 
 @testable import FetchService
+@testable import habits
 
 /// Simulated weeks of users with habits. The simulation is deterministic: exact numbers were measured, and another number
 /// means that the rules have changed.

@@ -68,7 +68,7 @@ struct LifecycleFixture: Sendable {
             revoked, pool: pool, partitions: partitions, updates: runtime.updates, storesRevocations: true,
             logger: quiet)
         let host = ServiceHost(
-            name: Lifecycle.name, configuration: try configuration(),
+            name: Lifecycle.name, configuration: ServiceConfiguration(SettingsReader(), port: 0),
             responder: table.responder(authenticator: try await authenticator(pool, revoked), metrics: metrics),
             services: [
                 runtime, tail, ClockFollower(clock, pool: pool, updates: runtime.updates, logger: quiet), revocations,
@@ -116,13 +116,6 @@ struct LifecycleFixture: Sendable {
         ]
         return Authenticator(
             operators: try OperatorKeys(file: lines.joined(separator: "\n")), tokens: verifier, revoked: revoked)
-    }
-
-    private static func configuration() throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(
-            service: Lifecycle.name, port: Lifecycle.port, arguments: ["--port", "0"], environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return configuration
     }
 
     // MARK: Requests

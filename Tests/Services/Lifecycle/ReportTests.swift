@@ -102,10 +102,6 @@ import Timeline
     }
 
     @Test func `a missing file stops the start`() throws {
-        let request = try ServiceConfiguration.read(
-            service: "lifecycle", port: 0, more: Lifecycle.settings, arguments: [],
-            environment: ["LIFECYCLE_PROFILES_FILE": "/nonexistent"])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        #expect(throws: ConfigurationError.self) { try LifecyclePolicy(configuration) }
+        #expect(throws: ConfigurationError.self) { try LifecyclePolicy(file: "/nonexistent") }
     }
 }

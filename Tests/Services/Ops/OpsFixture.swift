@@ -105,11 +105,8 @@ struct OpsFixture: Sendable {
         ]
         let authenticator = Authenticator(
             operators: try OperatorKeys(file: keys.joined(separator: "\n")), tokens: DeviceTokenVerifier())
-        let request = try ServiceConfiguration.read(
-            service: "ops", port: 0, more: Ops.settings, arguments: [], environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
         let host = ServiceHost(
-            name: "ops", configuration: configuration,
+            name: "ops", configuration: ServiceConfiguration(SettingsReader(), port: 0),
             responder: table.responder(authenticator: authenticator, metrics: metrics),
             services: [updates, tail, readiness],
             logger: logger)

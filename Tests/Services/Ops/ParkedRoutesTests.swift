@@ -53,11 +53,11 @@ import Testing
         let certificate = try await PEMCertificate.make()
         let server = try await Self.secure(certificate)
         let address = "https://localhost:\(try #require(server.localAddress?.port))"
-        for (flags, status) in [(["--services-authority", certificate.chainFile], 200), ([], 503)] {
-            let configuration = try Self.configuration(["--push-url", address] + flags)
-            let calling = ParkedRoutes.calling(trusting: try ParkedRoutes.trusted(configuration))
+        for (settings, status) in [(["SERVICES_AUTHORITY": certificate.chainFile], 200), ([:], 503)] {
+            let services = try Self.services(settings.merging(["PUSH_URL": address]) { $1 })
+            let calling = ParkedRoutes.calling(trusting: try services.trusted())
             try await HTTPClient.withHTTPClient(configuration: calling) { client in
-                let parked = ParkedRoutes(addresses: ParkedRoutes.addresses(configuration), client: client)
+                let parked = ParkedRoutes(addresses: services.addresses, client: client)
                 try await OpsFixture.run(parked: parked) { fixture in
                     let answer = try await fixture.send("POST", Self.order, "")
                     #expect(answer.status == status)
@@ -77,20 +77,17 @@ import Testing
         for file in ["/nowhere", certificate.keyFile] {
             let fault = ConfigurationError(
                 "SERVICES_AUTHORITY (--services-authority): the file contains no certificate in PEM format")
-            #expect(throws: fault) { try ParkedRoutes.trusted(try Self.configuration(["--services-authority", file])) }
+            #expect(throws: fault) { try Self.services(["SERVICES_AUTHORITY": file]).trusted() }
         }
     }
 
     @Test func `the URL of a service may end with a slash`() throws {
-        let addresses = ParkedRoutes.addresses(try Self.configuration(["--push-url", "http://push:8083/"]))
+        let addresses = try Self.services(["PUSH_URL": "http://push:8083/"]).addresses
         #expect(addresses["push"] == "http://push:8083" && addresses["fetch"] == "http://127.0.0.1:8082")
     }
 
-    private static func configuration(_ flags: [String]) throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(
-            service: "ops", port: 0, more: Ops.settings, arguments: flags, environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return configuration
+    private static func services(_ settings: [String: String]) throws -> ServiceAddresses {
+        ServiceAddresses(SettingsReader(settings))
     }
 
     /// Starts a TLS server that answers `{"taken":3}`.

@@ -112,10 +112,10 @@ import Testing
             let flags = ["--tls-certificate", chainFile] + (keyFile.isEmpty ? [] : ["--tls-key", keyFile])
             let configuration = try TestService.configuration(flags)
             #expect(throws: ConfigurationError(line)) {
-                _ = try configuration.serverCertificate(logger: Logger(label: "naps"))
+                _ = try configuration.certificate.certificate(logger: Logger(label: "naps"))
             }
         }
-        #expect(try TestService.configuration().serverCertificate(logger: Logger(label: "naps")) == nil)
+        #expect(try TestService.configuration().certificate.certificate(logger: Logger(label: "naps")) == nil)
     }
 }
 

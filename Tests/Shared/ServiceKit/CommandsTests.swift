@@ -208,6 +208,16 @@ struct Amount: Record {
     }
 }
 
+/// A service with a machine under test.
+struct TestedMachine<Rules: Machine>: DurableService {
+    static var port: Int { 8099 }
+
+    init() {}
+    init(_ reader: SettingsReader) {}
+
+    func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {}
+}
+
 /// The counter as a service with its own database.
 struct CounterService: Sendable {
     static let operatorKey = "correct-horse"
@@ -236,19 +246,12 @@ struct CounterService: Sendable {
             "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
             "--partitions", String(partitions),
         ]
-        let configuration = try configuration(arguments, port: port)
-        try await DurableService.migrate(Counter.self, configuration, logger: logger)
+        let configuration = try TestService.configuration(arguments + ["--port", String(port)])
+        try await TestedMachine<Counter>().migrate(configuration, logger: logger)
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
         return CounterService(
             arguments: arguments, configuration: configuration, logger: logger, pool: pool,
             issuer: try await TokenIssuer.open(pool, issuer: "counter"), port: port)
-    }
-
-    private static func configuration(_ arguments: [String], port: Int) throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(
-            service: "counter", port: port, arguments: arguments, environment: [:])
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return configuration
     }
 
     /// Returns the same service with log lines in `log`.
@@ -264,7 +267,8 @@ struct CounterService: Sendable {
     func replica(_ more: String...) throws -> CounterService {
         let port = try freePort()
         return CounterService(
-            arguments: arguments, configuration: try Self.configuration(arguments + more, port: port), logger: logger,
+            arguments: arguments,
+            configuration: try TestService.configuration(arguments + ["--port", String(port)] + more), logger: logger,
             pool: pool, issuer: issuer, port: port)
     }
 
@@ -285,8 +289,8 @@ struct CounterService: Sendable {
     }
 
     func serve() async throws {
-        try await DurableService.serve(Counter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger)
-        { parts, table in
+        try await TestedMachine<Counter>().serve(configuration, policy: (), tokenIssuer: "counter", logger: logger) {
+            parts, table in
             table.add(
                 .post, "/v1/devices/{device}/add", "Adds", body: Amount.self,
                 .parameters(.number("at", 0...1, "Changes nothing"))

@@ -5,27 +5,40 @@ import Telemetry
 import Testing
 
 @Suite struct ConfigurationTests {
-    private func read(
-        _ arguments: [String], _ environment: [String: String] = [:], dotEnv: String = ""
-    ) throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(
-            service: "naps", port: 8099, more: [.number("APNS_PORT", 8443, 0...65535, "port of providers")],
-            arguments: arguments, environment: environment, dotEnv: dotEnv)
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return configuration
+    /// The settings of all services, and one of a service.
+    private struct Settings {
+        let common: ServiceConfiguration
+        let providerPort: Int
+
+        init(_ reader: SettingsReader) {
+            common = ServiceConfiguration(reader, port: 8099)
+            providerPort = reader.number("APNS_PORT", 8443, 0...65535, "port of providers")
+        }
     }
+
+    private func readAll(
+        _ arguments: [String], _ environment: [String: String] = [:], dotEnv: String = ""
+    ) throws -> Settings {
+        let request = try SettingsReader.read(
+            service: "naps", arguments: arguments, environment: environment, dotEnv: dotEnv, Settings.init)
+        guard case .run(let settings) = request else { throw ConfigurationError("help") }
+        return settings
+    }
+
+    private func read(_ arguments: [String]) throws -> ServiceConfiguration { try readAll(arguments).common }
 
     @Test func `flags override the environment, then the env file, then the defaults`() throws {
         let file = "# ours\nexport PORT=1\nPARTITIONS=\"8\"\nHOST=0.0.0.0\nOTHER=x\n"
         let environment = ["PORT": "2", "PARTITIONS": "4", "LOG_LEVEL": ""]
-        let configuration = try read(["--port=3", "--virtual-time"], environment, dotEnv: file)
+        let settings = try readAll(["--port=3", "--virtual-time"], environment, dotEnv: file)
+        let configuration = settings.common
         #expect(configuration.port == 3)
         #expect(configuration.partitions == 4)
         #expect(configuration.host == "0.0.0.0")
         #expect(configuration.logLevel == .info)
         #expect(configuration.isVirtualTime)
         #expect(!configuration.isInsecure)
-        #expect(configuration.number("APNS_PORT") == 8443)
+        #expect(settings.providerPort == 8443)
         #expect(configuration.shutdownTimeout == .seconds(10))
     }
 
@@ -57,13 +70,20 @@ import Testing
         }
     }
 
-    @Test func `the help text and the Markdown table list the same settings`() throws {
-        let request = try ServiceConfiguration.read(service: "naps", port: 8099, arguments: ["-h"], environment: [:])
+    @Test func `the help text lists each setting that is read, with its range and default`() throws {
+        let request = try SettingsReader.read(
+            service: "naps", arguments: ["-h"], environment: [:], Settings.init)
         guard case .help(let text) = request else { throw ConfigurationError("no help") }
-        let table = ServiceConfiguration.markdown(port: 8099)
-        for setting in ServiceConfiguration.settings(port: 8099) {
-            #expect(text.contains("  \(setting.flag) "))
-            #expect(table.contains("| `\(setting.name)` | `\(setting.flag)` |"))
+        #expect(text.hasPrefix("Usage: naps [serve|migrate|check] [options]\n"))
+        let reader = SettingsReader()
+        _ = Settings(reader)
+        #expect(reader.settings.count == 27)
+        #expect(text.hasSuffix("port of providers (0 to 65535, default 8443)"))
+        #expect(text.contains("auto is pretty on a terminal, else json (json|pretty|auto, default auto)\n"))
+        for setting in reader.settings {
+            let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("  \(setting.flag) ") })
+            #expect(line.contains(setting.summary))
+            if let standard = setting.standard { #expect(line.hasSuffix("default \(standard))")) }
         }
     }
 }

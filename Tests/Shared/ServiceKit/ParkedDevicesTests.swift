@@ -98,8 +98,8 @@ import Testing
         let service = try await CounterService.prepare()
         let faults = Faults()
         try await service.run(serving: {
-            try await DurableService.serve(
-                Brittle.self, service.configuration, policy: faults, tokenIssuer: "counter",
+            try await TestedMachine<Brittle>().serve(
+                service.configuration, policy: faults, tokenIssuer: "counter",
                 logger: logger ?? service.logger
             ) { _, _ in [] }
         }) { try await body(service, faults) }

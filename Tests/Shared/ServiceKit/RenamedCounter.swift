@@ -34,8 +34,8 @@ struct RenamedCounter: Machine, Equatable {
 extension CounterService {
     /// Serves the route that adds, with a machine of another release.
     func serve(_: RenamedCounter.Type) async throws {
-        try await DurableService.serve(
-            RenamedCounter.self, configuration, policy: (), tokenIssuer: "counter", logger: logger
+        try await TestedMachine<RenamedCounter>().serve(
+            configuration, policy: (), tokenIssuer: "counter", logger: logger
         ) { parts, table in
             table.add(.post, "/v1/devices/{device}/add", "Adds", body: Amount.self) { amount, call in
                 try await parts.commands.submit(

@@ -138,7 +138,9 @@ struct TestService: Sendable {
     }
 
     static func configuration(_ arguments: [String]) throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(service: "naps", port: 8099, arguments: arguments, environment: [:])
+        let request = try SettingsReader.read(service: "naps", arguments: arguments, environment: [:]) {
+            ServiceConfiguration($0, port: 8099)
+        }
         guard case .run(let configuration) = request else { throw ConfigurationError("help") }
         return configuration
     }

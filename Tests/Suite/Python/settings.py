@@ -10,26 +10,28 @@ from suite import ours
 
 
 def entries(text):
-    """Yields `(variable, description, default)` of each option."""
+    """Yields `(variable, description, range, default)` of each option."""
     for name, words in re.findall(r"^  --([a-z-]+) +(.+)$", text, re.M):
-        found = re.fullmatch(r"(.+?)(?: \(default (.+)\))?", words)
-        yield name.upper().replace("-", "_"), found[1].replace("|", "\\|"), found[2] or ""
+        found = re.fullmatch(r"(.+?)(?: \((?:([^()]+), )?default (.+)\))?", words)
+        texts = [(text or "").replace("|", "\\|") for text in found.groups()]
+        yield name.upper().replace("-", "_"), *texts
 
 
 rows = {}
 for service in ours:
-    for variable, words, default in entries((pathlib.Path(sys.argv[2]) / f"{service}.txt").read_text()):
-        rows.setdefault((variable, words), []).append((service, default))
+    for variable, words, limits, default in entries((pathlib.Path(sys.argv[2]) / f"{service}.txt").read_text()):
+        rows.setdefault((variable, words, limits), []).append((service, default))
 
-table = ["| Variable | Of | Default | What it is |", "| --- | --- | --- | --- |"]
-for (variable, words), owners in sorted(rows.items(), key=lambda row: (len(row[1]) < len(ours), row[1][0][0], row[0])):
+table = ["| Variable | Of | Default | Range | What it is |", "| --- | --- | --- | --- | --- |"]
+order = sorted(rows.items(), key=lambda row: (len(row[1]) < len(ours), row[1][0][0], row[0]))
+for (variable, words, limits), owners in order:
     names = "all" if len(owners) == len(ours) else ", ".join(f"`{service}`" for service, _ in owners)
     defaults = dict(owners)
     if len(set(defaults.values())) == 1:
         default = f"`{owners[0][1]}`" if owners[0][1] else ""
     else:
         default = ", ".join(f"`{value}` ({service})" for service, value in owners)
-    table.append(f"| `{variable}` | {names} | {default} | {words} |")
+    table.append(f"| `{variable}` | {names} | {default} | {limits} | {words} |")
 
 if sys.argv[1] == "--table":
     print("\n".join(table))

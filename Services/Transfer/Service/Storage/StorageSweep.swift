@@ -146,22 +146,21 @@ struct StorageSweep: Service {
 
 /// The operator's settings for sweeps.
 struct SweepRules: Sendable {
-    /// The time for which a file stays in the trash.
-    var trashAge = Duration.seconds(7 * 86_400)
+    /// The days for which a file stays in the trash.
+    private var trashDays = 7
     /// The percentage of a folder's files that one sweep may move.
     var limit = 50
 
-    static let settings: [Setting] = [
-        .number("TRASH_DAYS", 7, 1...3650, "days for which unreferenced files stay in the trash of DATA_DIRECTORY"),
-        .number(
-            "SWEEP_LIMIT", 50, 1...100,
-            "percentage of a folder's files that one sweep may move to the trash; 100 allows all"),
-    ]
+    /// The time for which a file stays in the trash.
+    var trashAge: Duration { .seconds(trashDays * 86_400) }
 
     init() {}
 
-    init(_ configuration: ServiceConfiguration) {
-        trashAge = .seconds((configuration.number("TRASH_DAYS") ?? 7) * 86_400)
-        limit = configuration.number("SWEEP_LIMIT") ?? 50
+    init(_ reader: SettingsReader) {
+        trashDays = reader.number(
+            "TRASH_DAYS", trashDays, 1...3650, "days for which unreferenced files stay in the trash of DATA_DIRECTORY")
+        limit = reader.number(
+            "SWEEP_LIMIT", limit, 1...100,
+            "percentage of a folder's files that one sweep may move to the trash; 100 allows all")
     }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
-import ServiceKit
 
 /// The URL of uploads, for `Location` of new ones.
 ///
@@ -9,14 +8,6 @@ import ServiceKit
 /// a proxy's header is present, or the host is invalid, `Location` is a path. Clients resolve it by the request's URL
 /// (RFC 9110 section 10.2.2). The service never copies a scheme or host from such a header: any client can send one.
 struct UploadAddress: Sendable {
-    static let settings = [
-        Setting(
-            "PUBLIC_URL", nil,
-            "public URL of the service behind a proxy; used in Location of new uploads",
-            mustBe: "an http or https URL without a query"
-        ) { base($0) != nil }
-    ]
-
     /// The headers that proxies add.
     private static let ofProxies = ["forwarded", "x-forwarded-proto", "x-forwarded-host"].compactMap {
         HTTPField.Name($0)
@@ -25,9 +16,10 @@ struct UploadAddress: Sendable {
     private let publicURL: String?
     private let scheme: String
 
-    init(_ configuration: ServiceConfiguration) {
-        publicURL = configuration["PUBLIC_URL"].flatMap(Self.base)
-        scheme = configuration["TLS_CERTIFICATE"] == nil ? "http" : "https"
+    /// - Parameter publicURL: a result of ``base(_:)``.
+    init(publicURL: String?, isSecure: Bool) {
+        self.publicURL = publicURL
+        scheme = isSecure ? "https" : "http"
     }
 
     /// Returns the URL of a path of this service, or the path itself.
@@ -40,7 +32,7 @@ struct UploadAddress: Sendable {
     }
 
     /// Returns a base URL to which paths can be appended; nil if the text is not one.
-    private static func base(_ text: String) -> String? {
+    static func base(_ text: String) -> String? {
         guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),
             let host = text.range(of: "://")?.upperBound, url.query == nil, url.fragment == nil,
             isHost(String(text[host...].prefix { $0 != "/" })), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

@@ -7,14 +7,9 @@ struct UploadLimits: Sendable {
     /// Seconds after its last bytes until an incomplete upload expires.
     let lifetime: Int
 
-    static let settings: [Setting] = [
-        .number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "largest size of an upload in bytes"),
-        .number(
-            "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last byte until an incomplete upload expires"),
-    ]
-
-    init(_ configuration: ServiceConfiguration) {
-        maxSize = configuration.number("UPLOAD_MAX_SIZE") ?? 1 << 36
-        lifetime = configuration.number("UPLOAD_LIFETIME") ?? 86400
+    init(_ reader: SettingsReader) {
+        maxSize = reader.number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "largest size of an upload in bytes")
+        lifetime = reader.number(
+            "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last byte until an incomplete upload expires")
     }
 }

@@ -18,10 +18,9 @@ struct UploadStore: Sendable {
     private let active = ActiveUploads()
 
     init(
-        _ database: TransferStore, _ storage: any Storage, _ configuration: ServiceConfiguration, counts: ByteCounts,
-        logger: Logger
+        _ database: TransferStore, _ storage: any Storage, _ limits: UploadLimits, counts: ByteCounts, logger: Logger
     ) {
-        limits = UploadLimits(configuration)
+        self.limits = limits
         self.database = database
         self.storage = storage
         self.counts = counts

@@ -32,9 +32,9 @@ import Timeline
         let logger = Logger(label: "test")
         let server = ProviderServer(limits: limits, metrics: Metrics(), logger: logger, answering: answering)
         let authority = try DevelopmentAuthority.open(folder)
-        let configuration = try Self.configuration(folder)
+        let settings = ProviderTLS.Settings(SettingsReader(["APNS_CERTIFICATES": folder.path]))
         let port = try await server.listen(
-            host: "127.0.0.1", port: 0, tls: try ProviderTLS(configuration, logger: logger))
+            host: "127.0.0.1", port: 0, tls: try ProviderTLS(settings, logger: logger))
         let group = ServiceGroup(services: [server], logger: logger)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }
@@ -52,15 +52,6 @@ import Timeline
         func connect(certificate: String? = nil) async throws -> HTTP2Client {
             try await .connect(port: port, authority: authority.caFile.path, certificate: certificate)
         }
-    }
-
-    private static func configuration(_ folder: URL) throws -> ServiceConfiguration {
-        let request = try ServiceConfiguration.read(
-            service: "push", port: 0, more: Push.settings,
-            arguments: ["--apns-certificates", folder.path, "--database-url", "postgresql://localhost/none"],
-            environment: [:], dotEnv: "")
-        guard case .run(let configuration) = request else { throw ChannelError.inappropriateOperationForState }
-        return configuration
     }
 
     @Test func `a 200 ends with its headers and an error has one data frame`() async throws {

@@ -58,12 +58,13 @@ final class ProviderServer: Service {
 
     /// Creates the server of an endpoint, with the limits of a configuration.
     convenience init(
-        _ configuration: ServiceConfiguration, _ endpoint: ProviderEndpoint, metrics: Metrics, logger: Logger
+        _ configuration: ServiceConfiguration, idleTimeout: Int, _ endpoint: ProviderEndpoint, metrics: Metrics,
+        logger: Logger
     ) {
         var limits = Limits()
         limits.handshake = .seconds(Int64(configuration.requestTimeout))
         limits.request = limits.handshake
-        limits.idle = .seconds(Int64(configuration.number("APNS_IDLE_TIMEOUT") ?? 3600))
+        limits.idle = .seconds(Int64(idleTimeout))
         self.init(
             limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress), metrics: metrics,
             logger: logger

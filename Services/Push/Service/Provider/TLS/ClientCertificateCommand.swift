@@ -5,10 +5,8 @@ import Records
 
 /// `push client-certificate`: issues a client certificate, which a provider uses instead of a token.
 public struct ClientCertificateCommand: ParsableCommand {
-    /// The name of the command.
-    public static let name = "client-certificate"
     public static let configuration = CommandConfiguration(
-        commandName: name,
+        commandName: "client-certificate",
         abstract: "Issues a client certificate, which a provider uses instead of a token.",
         usage: "push client-certificate --topic <bundle id> [options]",
         discussion: """
@@ -49,11 +47,5 @@ public struct ClientCertificateCommand: ParsableCommand {
             throw ValidationError("can't write \(file): name a file in an existing folder with --out")
         }
         print("wrote the certificate and its key to \(file)")
-    }
-
-    /// Runs the command and ends the process.
-    public static func run(_ arguments: [String]) -> Never {
-        main(arguments)
-        Foundation.exit(0)
     }
 }

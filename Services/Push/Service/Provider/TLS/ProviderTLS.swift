@@ -44,34 +44,49 @@ struct ProviderTLS: Sendable {
 }
 
 extension ProviderTLS {
+    /// The settings of the endpoint's certificate and of its clients.
+    struct Settings: Sendable {
+        let certificate: CertificateFiles
+        /// The folder of the development authority.
+        let folder: String
+        let names: String
+        let clientAuthority: String?
+
+        init(_ reader: SettingsReader) {
+            certificate = CertificateFiles(
+                reader, chain: "APNS_TLS_CERTIFICATE", "PEM file with the provider endpoint's certificate chain",
+                key: "APNS_TLS_KEY", "PEM file with the key of that certificate")
+            folder = reader.text(
+                "APNS_CERTIFICATES", Push.certificateFolder,
+                "folder of the development authority, created on first start; clients trust its ca.pem")
+            names = reader.text(
+                "APNS_NAMES", "localhost,127.0.0.1,::1,push",
+                "host names and addresses of the endpoint, for its development certificate")
+            clientAuthority = reader.text(
+                "APNS_CLIENT_AUTHORITY",
+                "PEM file of the authority that issues providers' certificates, if not the development authority; all"
+                    + " its certificates are trusted, so use an authority for this alone")
+        }
+    }
+
     /// Reads the configured certificate, or creates one with the development authority.
     ///
     /// - Throws: a one-line error if a file can't be read or written.
-    init(_ configuration: ServiceConfiguration, logger: Logger) throws {
-        let (chain, key) = ("APNS_TLS_CERTIFICATE", "APNS_TLS_KEY")
-        let clients = configuration["APNS_CLIENT_AUTHORITY"]
-        switch (configuration[chain], configuration[key]) {
-        case (let chainFile?, let keyFile?):
-            certificate = try ServerCertificate(
-                chainFile: chainFile, keyFile: keyFile, names: .files(chain: chain, key: key), logger: logger,
-                adapt: Self.adapt)
-            authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [])
-        case (nil, nil):
-            let folder = configuration["APNS_CERTIFICATES"] ?? Push.certificateFolder
-            let authority = try DevelopmentAuthority.open(URL(fileURLWithPath: folder))
-            let named = (configuration["APNS_NAMES"] ?? "localhost").split(separator: ",").map {
-                String($0).trimmingCharacters(in: .whitespaces)
-            }
-            try authority.provideServerCertificate(named.filter { !$0.isEmpty })
-            certificate = try ServerCertificate(
-                chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path,
-                names: authority.names, logger: logger, adapt: Self.adapt)
-            authorities = ClientAuthorities(try clients.map { try Self.authorities($0) } ?? [authority.certificate])
-            logger.info("use development authority", metadata: [LogKey.file: "\(authority.caFile.path)"])
-        default:
-            throw ConfigurationError(
-                "APNS_TLS_CERTIFICATE (--apns-tls-certificate) and APNS_TLS_KEY (--apns-tls-key) must be set together")
+    init(_ settings: Settings, logger: Logger) throws {
+        let clients = try settings.clientAuthority.map { try Self.authorities($0) }
+        if let own = try settings.certificate.certificate(logger: logger, adapt: Self.adapt) {
+            certificate = own
+            authorities = ClientAuthorities(clients ?? [])
+            return
         }
+        let authority = try DevelopmentAuthority.open(URL(fileURLWithPath: settings.folder))
+        let names = settings.names.split(separator: ",").map { String($0).trimmingCharacters(in: .whitespaces) }
+        try authority.provideServerCertificate(names.filter { !$0.isEmpty })
+        certificate = try ServerCertificate(
+            chainFile: authority.serverFile.path, keyFile: authority.serverKeyFile.path,
+            names: authority.names, logger: logger, adapt: Self.adapt)
+        authorities = ClientAuthorities(clients ?? [authority.certificate])
+        logger.info("use development authority", metadata: [LogKey.file: "\(authority.caFile.path)"])
     }
 
     private static func authorities(_ file: String) throws(ConfigurationError) -> [Certificate] {

@@ -1,14 +1,16 @@
 import ArgumentParser
+import CommandLines
 import Contracts
 import Foundation
 import Timeline
 
-/// `fetch habits`: simulates the refreshes of users with certain habits, and prints and draws the results.
+/// Simulates the refreshes of users with certain habits, and prints and draws the results.
+@main
 struct HabitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "habits",
         abstract: "Simulates the background fetches of a user with certain habits.",
-        usage: "fetch habits [--open <hh:mm>]... [--svg <file>] [options]",
+        usage: "habits [--open <hh:mm>]... [--svg <file>] [options]",
         discussion: """
             Simulates some days of virtual time with the rules of `fetch serve`, in about a second and without a \
             database. Without --open it compares two users, an early one and a late one. The numbers are of the last \
@@ -49,6 +51,8 @@ struct HabitsCommand: ParsableCommand {
     var seed: UInt64 = 1
     @Option(help: .init("A file for a picture of fetches and openings by hour of day.", valueName: "file"))
     var svg: String?
+
+    static func main() async { await runAndExit(as: "habits") }
 
     func validate() throws {
         guard openWeekend.isEmpty || !open.isEmpty else {

@@ -1,5 +1,6 @@
 import Contracts
 import FetchMachine
+import Foundation
 import HeapModule
 import Machines
 import Records
@@ -106,8 +107,10 @@ struct HabitSimulation {
 extension FetchPolicy {
     /// The default policy without the limit of wakes per second, because there is one device.
     static var habitual: FetchPolicy {
-        let zones = TimeZones()
-        var policy = FetchPolicy { zone, moment in zones.offset(zone, at: moment) }
+        var policy = FetchPolicy { zone, moment in
+            let date = Date(timeIntervalSince1970: Double(moment.milliseconds) / 1000)
+            return (TimeZone(identifier: zone) ?? .gmt).secondsFromGMT(for: date)
+        }
         policy.ceiling = nil
         return policy
     }
