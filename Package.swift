@@ -87,6 +87,13 @@ func tests(
         plugins: generatesRecords())
 }
 
+/// The tests of a machine. They need no database, no network and no other process.
+func machineTests(_ name: String) -> Target {
+    tests(
+        "\(name)MachineTests", "Services/\(name)/Machine",
+        pure + ["RandomScenarios", "MachineTesting", "Traces", .target(name: "\(name)Machine")])
+}
+
 // Statements instead of one long expression, which the compiler would type-check slowly at every build.
 var targets: [Target] = [
     .systemLibrary(
@@ -134,11 +141,15 @@ var targets: [Target] = [
             "Identity", "HTTPKit", hummingbird, hummingbirdCore, httpTypes, logging, lifecycle, unixSignals,
             "CommandLines", arguments, nioCore, nioPosix, nioSSL,
         ], plugins: generatesRecords()),
+    // Seeds, traces, stored states and small machines: all that pure tests share.
+    .target(
+        name: "MachineTesting", dependencies: pure, path: "Tests/MachineTesting", swiftSettings: strict,
+        plugins: generatesRecords()),
     .target(
         name: "TestSupport",
         dependencies: [
-            "Records", "Timeline", "Contracts", "Machines", "Postgres", httpClient, nioCore, nioPosix, logging,
-            collections,
+            "Records", "Timeline", "Contracts", "Machines", "Postgres", "EventLog", "Runtime", "MachineTesting",
+            httpClient, nioCore, nioPosix, logging, lifecycle, collections,
         ],
         path: "Tests/Support", exclude: ["CounterService"], swiftSettings: strict, plugins: generatesRecords()),
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
@@ -166,9 +177,10 @@ var targets: [Target] = [
         path: "Tests/Support/CounterService", swiftSettings: strict),
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", nioCore, nioPosix]),
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", nioCore, nioHTTP1]),
-    tests("RecordsTests", "Shared/Records", ["Records", "TestSupport", collections]),
+    tests("RecordsTests", "Shared/Records", ["Records", "MachineTesting", collections]),
     tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
-    tests("MachinesTests", "Shared/Machines", pure + ["TestSupport"]),
+    tests("MachinesTests", "Shared/Machines", pure + ["MachineTesting"]),
+    tests("MachineTestingTests", "Shared/MachineTesting", ["Records", "MachineTesting"]),
     tests(
         "PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", logging, nioCore, nioPosix, nioSSL]),
     tests(
@@ -180,44 +192,41 @@ var targets: [Target] = [
         "ServiceKitTests", "Shared/ServiceKit",
         durable + ["TestSupport", httpClient, nioCore, nioPosix, nioHTTP1, nioSSL]),
     tests(
-        "LifecycleTests", "Services/Lifecycle",
+        "LifecycleServiceTests", "Services/Lifecycle/Service",
         durable + [
-            "RandomScenarios", "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", httpClient, nioCore,
-            nioHTTP1,
-        ],
-        resources: [.copy("Traces"), .copy("States")]),
+            "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", "Traces", httpClient, nioCore, nioHTTP1,
+        ]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
         pure + ["Postgres", "EventLog", "Runtime", "TestSupport", logging, lifecycle]),
     tests(
-        "OpsTests", "Services/Ops",
+        "OpsServiceTests", "Services/Ops/Service",
         durable + [
             "LifecycleMachine", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
         ]),
     tests(
-        "PushTests", "Services/Push",
+        "PushServiceTests", "Services/Push/Service",
         durable + [
-            "RandomScenarios", "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore,
+            "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore,
             nioHTTP1,
             nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
         ],
-        resources: [.copy("Traces"), .copy("States"), .copy("Python")]),
+        resources: [.copy("Python")]),
     tests(
-        "TransferTests", "Services/Transfer",
+        "TransferServiceTests", "Services/Transfer/Service",
         durable + [
-            "RandomScenarios", "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1,
+            "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1,
             nioPosix,
             nioSSL, x509, asn1, crypto,
         ],
-        resources: [.copy("Traces"), .copy("States"), .copy("Conformance")]),
+        resources: [.copy("Conformance")]),
     tests(
-        "FetchTests", "Services/Fetch",
+        "FetchServiceTests", "Services/Fetch/Service",
         durable + [
-            "RandomScenarios", "FetchMachine", "FetchService", "fetch", "habits", "TestSupport", arguments, httpClient,
-            nioCore, nioHTTP1,
-        ],
-        resources: [.copy("Traces"), .copy("States")]),
+            "FetchMachine", "FetchService", "fetch", "habits", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
+        ]),
 ]
+targets += ["Lifecycle", "Fetch", "Push", "Transfer"].map(machineTests)
 targets += service("Lifecycle", [asyncAlgorithms])
 targets += service("Fetch")
 targets += [
@@ -235,7 +244,8 @@ targets += [
         name: "fleet", dependencies: ["FleetService", "CommandLines", "Records", "Timeline", arguments, unixSignals],
         path: "Services/Fleet/Main", swiftSettings: strict),
     tests(
-        "FleetTests", "Services/Fleet", ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
+        "FleetServiceTests", "Services/Fleet/Service",
+        ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
 ]
 targets += service(
     "Push",
@@ -262,18 +272,31 @@ targets += [
             "PushService", "TransferService", "OpsService", "RandomScenarios", "TestSupport", httpClient,
             nioHTTP1,
         ]),
-    // The stored form and the JSON of every record.
+    // The stored form and the JSON of every record: those of events and states, then those of the services.
     tests(
-        "GoldenTests", "Golden",
-        durable + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
-            "PushService", "TransferService", "OpsService", "TestSupport",
+        "GoldenTests", "Golden/Machine",
+        pure + [
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "MachineTesting", "Traces",
         ],
         resources: [.copy("Forms")]),
+    tests(
+        "ServiceGoldenTests", "Golden/Service",
+        durable + [
+            "LifecycleService", "FetchService", "PushService", "TransferService", "OpsService", "TestSupport",
+        ],
+        resources: [.copy("Forms")]),
+    // The golden traces and the stored states of all machines.
+    .target(
+        name: "Traces",
+        dependencies: pure + [
+            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "RandomScenarios", "MachineTesting",
+        ],
+        path: "Tests/Traces", resources: ["Lifecycle", "Fetch", "Push", "Transfer"].map { .copy($0) },
+        swiftSettings: strict),
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
         name: "RandomScenarios",
-        dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "TestSupport"],
+        dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "MachineTesting"],
         path: "Tests/RandomScenarios", exclude: ["Main"], swiftSettings: strict),
     .executableTarget(
         name: "playscenario", dependencies: ["RandomScenarios"], path: "Tests/RandomScenarios/Main",
@@ -289,11 +312,33 @@ targets += [
         resources: [.copy("Python")]),
 ]
 
+/// The tests that need no database, no network and no other process.
+let pureTests = [
+    "FetchMachineTests", "GoldenTests", "LifecycleMachineTests", "MachineTestingTests", "MachinesTests",
+    "PushMachineTests", "RecordGeneratorTests", "RecordsTests", "TransferMachineTests",
+]
+
+// With `DORMOUSE_TESTS=pure` the package has only these tests and the targets that they need. They build in a fraction of
+// the time, but need their own build folder (`--scratch-path`). `deploy/test --fast` does that.
+var products = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
+if Context.environment["DORMOUSE_TESTS"] == "pure" {
+    var names = pureTests
+    var kept: Set<String> = []
+    while let name = names.popLast() {
+        guard let target = targets.first(where: { $0.name == name }), kept.insert(name).inserted else { continue }
+        for case .byNameItem(let name, _) in target.dependencies { names.append(name) }
+        for case .targetItem(let name, _) in target.dependencies { names.append(name) }
+        for case .plugin(let name, _) in target.plugins ?? [] { names.append(name) }
+    }
+    targets.removeAll { !kept.contains($0.name) }
+    products = []
+}
+
 let package = Package(
     name: "dormouse",
     // The packages below name a macOS version. The suite itself needs Linux: it imports Glibc.
     platforms: [.macOS(.v15)],
-    products: ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"].map { .executable(name: $0, targets: [$0]) },
+    products: products.map { .executable(name: $0, targets: [$0]) },
     dependencies: [
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),

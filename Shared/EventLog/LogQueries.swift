@@ -163,7 +163,9 @@ public struct LogQueries: Sendable {
             ORDER BY sort_time \(direction), partition \(direction), log_offset \(direction) LIMIT $4
             """)
         let rows = try await pool.execute(Query(statement, parameters))
-        let events = try rows.map { row throws(PostgresError) in (try row.decode(Int.self, at: 13), try LogReader.event(row)) }
+        let events = try rows.map { row throws(PostgresError) in
+            (try row.decode(Int.self, at: 13), try LogReader.event(row))
+        }
         return (events, Set(try rows.first?.decode([Int].self, at: 14) ?? []))
     }
 }

@@ -105,10 +105,7 @@ final class AttackedSuite: Sendable {
         var settings = Self.settings(service, folder, database, databasePort: cluster.port)
         settings["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
         settings["ROLE_PASSWORD_FILE"] = folder.appendingPathComponent("\(service)").path
-        let process = try ChildProcess.start(
-            ChildProcess.product("\(service)"), ["migrate"], environment: settings)
-        let status = try await process.exit(within: 90)
-        guard status == .exited(0) else { throw AttackFailed("\(service) migrate: \(process.errors.tail())") }
+        try await ChildProcess.migrate("\(service)", settings: settings)
     }
 
     private static func settings(

@@ -28,11 +28,12 @@ final class FilledLog: Sendable {
             settings: ["shared_buffers": "1GB", "max_wal_size": "8GB", "maintenance_work_mem": "256MB"])
         let name = try await cluster.makeNamedDatabase()
         let url = cluster.url(database: name)
-        for service in ["lifecycle", "ops"] { try await migrate(service, url) }
+        for service in ["lifecycle", "ops"] { try await ChildProcess.migrate(service, url) }
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 4, logger: quiet)
         try await fill(pool, each: (events + partitions - 1) / partitions)
-        let (ops, address) = try await serve(url)
-        return FilledLog(cluster, name, url, address, ops, pool)
+        let (ops, port) = try await ChildProcess.serve(
+            "ops", url, benchmarkSettings + ["--connections-per-address", "0"])
+        return FilledLog(cluster, name, url, "http://127.0.0.1:\(port)", ops, pool)
     }
 
     private init(
@@ -47,24 +48,6 @@ final class FilledLog: Sendable {
         var logger = Logger(label: "benchmarks")
         logger.logLevel = .error
         return logger
-    }
-
-    private static func migrate(_ service: String, _ url: String) async throws {
-        let migration = try ChildProcess.start(
-            ChildProcess.product(service), ["migrate", "--migration-database-url", url])
-        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
-    }
-
-    private static func serve(_ url: String) async throws -> (process: ChildProcess, address: String) {
-        let port = try freePort()
-        let process = try ChildProcess.start(
-            ChildProcess.product("ops"),
-            [
-                "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-                "--connections-per-address", "0",
-            ])
-        try await process.waitForLine(containing: "is ready", within: 60)
-        return (process, "http://127.0.0.1:\(port)")
     }
 
     func stop() async throws {

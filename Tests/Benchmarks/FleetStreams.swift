@@ -28,15 +28,9 @@ struct FleetStreams {
         let cluster = try await PrivateCluster.make(settings: ["shared_buffers": "256MB", "max_wal_size": "2GB"])
         let url = try await cluster.makeDatabase()
         let port = try freePort()
-        let program = ChildProcess.product("lifecycle")
-        let migration = try ChildProcess.start(program, ["migrate", "--migration-database-url", url])
-        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
-        let arguments = [
-            "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-        ]
+        try await ChildProcess.migrate("lifecycle", url)
         let client = FleetClient(base: "http://127.0.0.1:\(port)")
-        let first = try ChildProcess.start(program, arguments)
-        try await first.waitForLine(containing: "is ready", within: 60)
+        let (first, _) = try await ChildProcess.serve("lifecycle", url, port: port, benchmarkSettings)
         try await everyDevice { device, fleet in
             let path = "/v1/devices/\(device)"
             try await client.send(.PUT, path, #"{"profile":"ios15","fleet":"\#(fleet)"}"#)
@@ -47,8 +41,7 @@ struct FleetStreams {
         _ = try await first.exit(within: 60)
 
         // Another process, which has no device in memory yet.
-        let service = try ChildProcess.start(program, arguments)
-        try await service.waitForLine(containing: "is ready", within: 60)
+        let (service, _) = try await ChildProcess.serve("lifecycle", url, port: port, benchmarkSettings)
         let idle = try residentBytes(service)
         let arrivals = Arrivals(expected: 3 * devices)
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -60,18 +60,8 @@ final class PushRig: Sendable {
     private static func start(
         _ name: String, _ url: String, _ more: [String]
     ) async throws -> (process: ChildProcess, port: Int) {
-        let port = try freePort()
-        let program = ChildProcess.product(name)
-        let migration = try ChildProcess.start(program, ["migrate", "--migration-database-url", url])
-        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
-        let process = try ChildProcess.start(
-            program,
-            [
-                "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-                "--connections-per-address", "0",
-            ] + more)
-        try await process.waitForLine(containing: "is ready", within: 60)
-        return (process, port)
+        try await ChildProcess.migrate(name, url)
+        return try await ChildProcess.serve(name, url, benchmarkSettings + ["--connections-per-address", "0"] + more)
     }
 
     func stop() async throws {

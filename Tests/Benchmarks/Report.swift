@@ -41,6 +41,9 @@ func median(_ values: [Double]) -> Double {
     return sorted.isEmpty ? .nan : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }
 
+/// The arguments of every measured service.
+let benchmarkSettings = ["--insecure-dev", "--log-level", "error"]
+
 /// A required tool failed, or is missing.
 struct ToolFailed: Error, CustomStringConvertible {
     let description: String

@@ -20,16 +20,8 @@ struct TransitionsOverHTTP {
         // The same settings as in deploy/up.
         let cluster = try await PrivateCluster.make(settings: ["shared_buffers": "256MB", "max_wal_size": "2GB"])
         let url = try await cluster.makeDatabase()
-        let port = try freePort()
-        let program = ChildProcess.product("lifecycle")
-        let migration = try ChildProcess.start(program, ["migrate", "--migration-database-url", url])
-        guard try await migration.exit() == .exited(0) else { throw ToolFailed(description: migration.errors.tail()) }
-        let service = try ChildProcess.start(
-            program,
-            [
-                "serve", "--database-url", url, "--port", "\(port)", "--insecure-dev", "--log-level", "error",
-            ])
-        try await service.waitForLine(containing: "is ready")
+        try await ChildProcess.migrate("lifecycle", url)
+        let (service, port) = try await ChildProcess.serve("lifecycle", url, benchmarkSettings)
         let base = "http://127.0.0.1:\(port)"
         try await prepare(base)
         let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-transitions-\(port).lua")

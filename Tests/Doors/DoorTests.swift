@@ -58,10 +58,9 @@ import Testing
 
     /// Every route that accepts a document must have a ``Door``.
     @Test func `every route that accepts a document is covered`() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../Services")
         var documents: Set<String> = []
         for service in ["Lifecycle", "Fetch", "Push", "Transfer", "Ops"] {
-            let folder = root.appending(path: service).standardizedFileURL
+            let folder = Repository.file("Services/\(service)")
             let files = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
             for file in files where file.hasSuffix(".swift") {
                 let source = try String(contentsOf: folder.appending(path: file), encoding: .utf8)

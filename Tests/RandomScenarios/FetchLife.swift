@@ -3,7 +3,7 @@ package import FetchMachine
 package import Machines
 import OrderedCollections
 import Records
-package import TestSupport
+package import MachineTesting
 package import Timeline
 
 /// A random life of a device, with a `lifecycle` that answers at random or not at all.

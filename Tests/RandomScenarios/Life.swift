@@ -3,7 +3,7 @@ import Foundation
 package import Machines
 import OrderedCollections
 import Records
-import TestSupport
+import MachineTesting
 
 /// A random life of one aggregate of a machine, in memory. It depends only on the seed of its generator.
 package protocol Life {

@@ -3,7 +3,7 @@ package import LifecycleMachine
 package import Machines
 import OrderedCollections
 import Records
-import TestSupport
+import MachineTesting
 package import Timeline
 
 /// A random life of `lifecycle`, with outages of the service.

@@ -3,7 +3,7 @@ package import Machines
 import OrderedCollections
 package import PushMachine
 import Records
-package import TestSupport
+package import MachineTesting
 package import Timeline
 
 package struct PushLife: Life {

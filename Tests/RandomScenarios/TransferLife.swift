@@ -2,7 +2,7 @@ package import Contracts
 package import Machines
 import OrderedCollections
 import Records
-package import TestSupport
+package import MachineTesting
 package import Timeline
 package import TransferMachine
 

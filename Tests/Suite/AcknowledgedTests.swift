@@ -7,7 +7,8 @@ import TestSupport
 import Testing
 
 /// A caller needs no header, no pause and no retry between calls to different services.
-@Suite("Read your writes across services", .timeLimit(.minutes(6))) struct AcknowledgedTests {
+@Suite("Read your writes across services", .tags(.database, .processes), .timeLimit(.minutes(6)))
+struct AcknowledgedTests {
     @Test func `no service refuses a device, an app or a launch that lifecycle has just acknowledged`() async throws {
         let suite = try await RunningSuite.start(SuiteService.writers)
         var replicas: [SuiteService: [String]] = [:]

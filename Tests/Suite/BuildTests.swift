@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The builds of `deploy/up` and their output, with a fake compiler that records its arguments.
-@Suite("deploy/up builds", .timeLimit(.minutes(5))) struct BuildTests {
+@Suite("deploy/up builds", .tags(.processes), .timeLimit(.minutes(5))) struct BuildTests {
     @Test func `only products with changed sources are built`() async throws {
         let checkout = try Checkout()
         let first = try await checkout.build("lifecycle", "push")
@@ -106,7 +106,7 @@ private struct Checkout {
     func build(_ products: String..., environment: [String: String] = [:]) async throws -> Outcome {
         let asked = folder.appendingPathComponent("compiler/asked")
         let before = (try? String(contentsOf: asked, encoding: .utf8)) ?? ""
-        let lib = Installation.root + "/deploy/lib"
+        let lib = Repository.file("deploy/lib").path
         let script = """
             set -euo pipefail
             cd "$1"; lib=$2; shift 2

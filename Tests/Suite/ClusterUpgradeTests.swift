@@ -3,12 +3,13 @@ import TestSupport
 import Testing
 
 /// `deploy/up` with a PostgreSQL whose package was upgraded while it runs.
-@Suite("deploy/up after an upgrade of PostgreSQL", .timeLimit(.minutes(5))) struct ClusterUpgradeTests {
+@Suite("deploy/up after an upgrade of PostgreSQL", .tags(.database, .processes), .timeLimit(.minutes(5)))
+struct ClusterUpgradeTests {
     @Test func `a server whose programs were replaced is restarted with its data`() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pg-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let shell = try ChildProcess.start(
-            "/bin/bash", ["-c", Self.script, "upgrade", folder.path, Installation.root + "/deploy/lib"])
+            "/bin/bash", ["-c", Self.script, "upgrade", folder.path, Repository.file("deploy/lib").path])
         let status = try await shell.exit(within: 240)
         let lines = shell.output.lines
         #expect(status == .exited(0), "\(lines) \(shell.errors.tail())")

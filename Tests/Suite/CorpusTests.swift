@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Hostile documents and header values for every running process: no process ends, and no call gets 500.
-@Suite("Hostile documents", .timeLimit(.minutes(10))) struct CorpusTests {
+@Suite("Hostile documents", .tags(.database, .processes, .stockClient), .timeLimit(.minutes(10))) struct CorpusTests {
     /// The number of calls to each service; `DORMOUSE_CALLS` changes it.
     private static let calls = ProcessInfo.processInfo.environment["DORMOUSE_CALLS"].flatMap { Int($0) } ?? 250
     private static let seed = ProcessInfo.processInfo.environment["DORMOUSE_SEED"].flatMap { UInt64($0) } ?? 1

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Memory after thousands of clients have disconnected.
-@Suite("Memory after many connections", .timeLimit(.minutes(5))) struct CrowdTests {
+@Suite("Memory after many connections", .tags(.database, .processes), .timeLimit(.minutes(5))) struct CrowdTests {
     private static let count = 3000
 
     @Test func `memory returns to the system after thousands of connections have left`() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// The dashboard with the whole suite and a fleet.
 @Suite(
-    "The dashboard over the whole suite", .timeLimit(.minutes(10)),
+    "The dashboard over the whole suite", .tags(.database, .processes, .browser), .timeLimit(.minutes(10)),
     .enabled(if: Browser.isInstalled, "apt-get install chromium"))
 struct DashboardRunTests {
     private static let devices = 12

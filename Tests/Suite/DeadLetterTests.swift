@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Replay and discard by an operator.
-@Suite("Dead letters", .timeLimit(.minutes(5))) struct DeadLetterTests {
+@Suite("Dead letters", .tags(.database, .processes), .timeLimit(.minutes(5))) struct DeadLetterTests {
     @Test func `an operator discards the input at fault`() async throws {
         let suite = try await RunningSuite.start([.lifecycle, .ops])
         let registered = try await suite.call(.PUT, .lifecycle, "/v1/devices/phone", ["profile": "ios15"])

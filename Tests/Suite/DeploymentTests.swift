@@ -3,9 +3,8 @@ import TestSupport
 import Testing
 
 /// Static checks of the files in `deploy` and of docker-compose.yml.
-@Suite("Deployment", .timeLimit(.minutes(10))) struct DeploymentTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../..").standardized.path
+@Suite("Deployment", .tags(.processes, .stockClient), .timeLimit(.minutes(10))) struct DeploymentTests {
+    private static let root = Repository.root.path
     private static let compose = root + "/docker-compose.yml"
     private static let manifests = root + "/deploy/kubernetes"
 

@@ -6,7 +6,7 @@ import Testing
 ///
 /// Each process has its own hash seed. So a machine that iterates a `Set` or a `Dictionary` in a decision would write
 /// different logs in different processes.
-@Suite("Determinism of the machines", .timeLimit(.minutes(10))) struct DeterminismTests {
+@Suite("Determinism of the machines", .tags(.processes), .timeLimit(.minutes(10))) struct DeterminismTests {
     private static let inputs = 3000
 
     @Test(arguments: LivingMachine.allCases)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// The authentication of all services, with real processes and roles.
-@Suite("Authentication across services", .timeLimit(.minutes(6))) struct DoorTests {
+@Suite("Authentication across services", .tags(.database, .processes), .timeLimit(.minutes(6))) struct DoorTests {
     @Test func `every service refuses a rotated token, also after restarts and in frozen time`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
         // Virtual time is frozen, so both tokens have the same time.

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Rules for every route of every service, as their descriptions list them.
-@Suite("The edge of the suite", .timeLimit(.minutes(6))) struct EdgeTests {
+@Suite("The edge of the suite", .tags(.database, .processes), .timeLimit(.minutes(6))) struct EdgeTests {
     /// An existing device and app; no other exists.
     private static let names = ["device": "phone", "app": "news"]
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Failures of services and of the database under load. No acknowledged command is lost or executed twice, and all
 /// services continue.
-@Suite("Faults under load", .serialized, .timeLimit(.minutes(8))) struct FaultTests {
+@Suite("Faults under load", .tags(.database, .processes), .serialized, .timeLimit(.minutes(8))) struct FaultTests {
     @Test func `a killed service loses nothing and the others continue`() async throws {
         try await underLoad { suite, witnesses in
             for victim in witnesses {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The demonstration fleet, with the options of `./deploy/up`.
-@Suite("A fleet over the whole suite", .timeLimit(.minutes(5))) struct FleetRunTests {
+@Suite("A fleet over the whole suite", .tags(.database, .processes), .timeLimit(.minutes(5))) struct FleetRunTests {
     @Test func `the provider of the fleet trusts the exported authority and sends over HTTPS`() async throws {
         let suite = try await RunningSuite.start()
         let fleet = try suite.startFleet(devices: 10)

@@ -8,8 +8,6 @@ import Testing
 
 /// An installation of `deploy/up` with its own folder and ports, and the executables of this test run.
 struct Installation {
-    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
-        .standardized.path
     /// The offset of the port of each service from the first port, as in `deploy/up`.
     static let offsets: [SuiteService: Int] = [.ops: 0, .lifecycle: 1, .fetch: 2, .push: 3, .transfer: 4]
 
@@ -50,19 +48,19 @@ struct Installation {
     }
 
     func up(_ more: [String] = [], environment others: [String: String] = [:]) throws -> ChildProcess {
-        try .start(Self.root + "/deploy/up", options + more, environment: environment.merging(others) { $1 })
+        try .start(Repository.file("deploy/up").path, options + more, environment: environment.merging(others) { $1 })
     }
 
     /// Runs `deploy/up` in a terminal, and types Ctrl-C after the output matches a pattern.
     func upInTerminal(until pattern: String, _ more: [String] = []) throws -> ChildProcess {
         let script = try #require(Bundle.module.path(forResource: "terminal", ofType: "py", inDirectory: "Python"))
         return try .start(
-            "/usr/bin/env", ["python3", script, pattern, Self.root + "/deploy/up"] + options + more,
+            "/usr/bin/env", ["python3", script, pattern, Repository.file("deploy/up").path] + options + more,
             environment: environment)
     }
 
     func down() throws -> ChildProcess {
-        try .start(Self.root + "/deploy/down", ["--data", folder.path], environment: environment)
+        try .start(Repository.file("deploy/down").path, ["--data", folder.path], environment: environment)
     }
 
     /// The command lines of all running processes of the installation.

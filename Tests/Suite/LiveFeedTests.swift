@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The live stream of the whole log when its reader or `ops` stops for a while.
-@Suite("The live feed of the suite", .timeLimit(.minutes(5))) struct LiveFeedTests {
+@Suite("The live feed of the suite", .tags(.database, .processes), .timeLimit(.minutes(5))) struct LiveFeedTests {
     /// A client that opens the stream and reads nothing is cut, and another reader gets all events.
     @Test func `a reader that reads nothing uses no memory and slows no other reader`() async throws {
         let suite = try await RunningSuite.start([.ops])

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// PostgreSQL restricts each role to its own rows, so a compromised or faulty service cannot write as another service.
-@Suite("Roles", .timeLimit(.minutes(5))) struct RoleTests {
+@Suite("Roles", .tags(.database, .processes), .timeLimit(.minutes(5))) struct RoleTests {
     @Test func `a service writes only its own rows, and ops writes no events`() async throws {
         let suite = try await RunningSuite.start([])
         let log = Log(suite: suite)

@@ -195,10 +195,7 @@ final class RunningSuite: Sendable {
     private func migrate(_ service: SuiteService, virtualTime: Bool) async throws {
         var settings = migrationSettings(of: service)
         settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
-        let migration = try ChildProcess.start(
-            ChildProcess.product(service.rawValue), ["migrate"], environment: settings)
-        let status = try await migration.exit(within: 90)
-        guard status == .exited(0) else { throw Unexpected("\(service) migrate: \(migration.errors.tail())") }
+        try await ChildProcess.migrate(service.rawValue, settings: settings)
     }
 
     /// Returns the settings of a migration with the owner of the tables, who sets the password of the role.

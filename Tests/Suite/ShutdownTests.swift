@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The shutdown of a service after SIGTERM.
-@Suite("Shutdown", .timeLimit(.minutes(5))) struct ShutdownTests {
+@Suite("Shutdown", .tags(.database, .processes), .timeLimit(.minutes(5))) struct ShutdownTests {
     @Test func `a shutdown ends streams and long polls and releases the leases`() async throws {
         let suite = try await RunningSuite.start([.lifecycle])
         for device in ["streaming", "polling"] {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// A service that cannot start prints one line with a remedy on standard error.
-@Suite("Start errors", .timeLimit(.minutes(8))) struct StartErrorTests {
+@Suite("Start errors", .tags(.database, .processes), .timeLimit(.minutes(8))) struct StartErrorTests {
     @Test(arguments: [SuiteService.lifecycle, .ops])
     func `a start error is one line with a remedy`(service: SuiteService) async throws {
         let suite = try await RunningSuite.start([])

@@ -8,8 +8,7 @@ import Testing
 extension Story {
     /// The table of metrics has every exported metric, and every row of the table is exported.
     func compareMetrics() async throws {
-        let readme = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Services/Ops/README.md").standardized
+        let readme = Repository.file("Services/Ops/README.md")
         var documented: Set<String> = []
         for line in try String(contentsOf: readme, encoding: .utf8).split(separator: "\n") {
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {

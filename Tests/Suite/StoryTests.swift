@@ -2,7 +2,8 @@ import TestSupport
 import Testing
 
 /// The main scenario of the suite, with real processes, roles and bytes, in virtual time.
-@Suite("One story through the whole suite", .timeLimit(.minutes(6))) struct StoryTests {
+@Suite("One story through the whole suite", .tags(.database, .processes, .stockClient), .timeLimit(.minutes(6)))
+struct StoryTests {
     @Test func `an app is used, refreshed, pushed, killed and relaunched for its download`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
         let story = try await Story(suite)

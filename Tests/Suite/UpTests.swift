@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// `deploy/up` and `deploy/down`, in a terminal and without one.
-@Suite("deploy/up", .serialized, .timeLimit(.minutes(15))) struct UpTests {
+@Suite("deploy/up", .tags(.database, .processes), .serialized, .timeLimit(.minutes(15))) struct UpTests {
     private static let escape = "\u{1b}"
 
     @Test func `replicas share the work and a second start continues with the data`() async throws {

@@ -70,7 +70,8 @@ public struct Push: DurableService {
             NotificationRoutes(commands: parts.commands, store: store).add(to: &table)
             MetricsRoutes(store: store, clock: parts.clock).add(to: &table)
             let upkeep = Upkeep(
-                store: store, commands: parts.commands, clock: parts.clock, retention: .days(Int64(retentionDays)), logger: logger)
+                store: store, commands: parts.commands, clock: parts.clock, retention: .days(Int64(retentionDays)),
+                logger: logger)
             return [connections, counts, keys, relay, server, tls.certificate, upkeep]
         }
     }

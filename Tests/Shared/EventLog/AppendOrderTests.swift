@@ -10,7 +10,7 @@ import Timeline
 @testable import Runtime
 
 /// A reader that follows the offsets sees every event of concurrent appenders.
-@Suite(.timeLimit(.minutes(5))) struct AppendOrderTests {
+@Suite(.tags(.database), .timeLimit(.minutes(5))) struct AppendOrderTests {
     @Test func `a reader never skips an event of a slow transaction`() async throws {
         var logger = Logger(label: "test")
         logger.logLevel = .critical

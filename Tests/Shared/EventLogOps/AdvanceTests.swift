@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Advancing the clock", .timeLimit(.minutes(5))) struct AdvanceTests {
+@Suite("Advancing the clock", .tags(.database), .timeLimit(.minutes(5))) struct AdvanceTests {
     @Test func `an advance fires every deadline at its due time and settles`() async throws {
         let fixture = try await OpsFixture(virtual: true)
         let start = try await fixture.control.freeze().now

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("The virtual clock", .timeLimit(.minutes(5))) struct ClockTests {
+@Suite("The virtual clock", .tags(.database), .timeLimit(.minutes(5))) struct ClockTests {
     @Test func `a new log has real time, which can't be set`() async throws {
         let fixture = try await OpsFixture()
         let reading = try await fixture.control.read()

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Queries of the log", .timeLimit(.minutes(5))) struct LogQueriesTests {
+@Suite("Queries of the log", .tags(.database), .timeLimit(.minutes(5))) struct LogQueriesTests {
     @Test(arguments: EventOrder.allCases, [1, 10, 40])
     func `pages have every event once and in order`(_ order: EventOrder, limit: Int) async throws {
         let fixture = try await OpsFixture()

@@ -43,15 +43,7 @@ struct OpsFixture: Sendable {
             pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: (), logger: logger)
         let follower = ClockFollower(clock, pool: pool, updates: runtime.updates, logger: logger)
         let group = ServiceGroup(services: [runtime, follower], logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await group.run() }
-            do { try await withTimeout(seconds: 180) { try await body(runtime) } } catch {
-                await group.triggerGracefulShutdown()
-                throw error
-            }
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
-        }
+        try await group.run { try await body(runtime) }
     }
 
     func sql(_ text: String, _ parameters: Parameter...) async throws -> Rows {

@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Retention", .timeLimit(.minutes(5))) struct RetentionTests {
+@Suite("Retention", .tags(.database), .timeLimit(.minutes(5))) struct RetentionTests {
     @Test func `days are created ahead and missing ones are a fault`() async throws {
         let fixture = try await OpsFixture()
         #expect(try await fixture.queries.daysAhead() == 7)

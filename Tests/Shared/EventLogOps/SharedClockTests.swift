@@ -7,7 +7,7 @@ import Testing
 import TestSupport
 import Timeline
 
-@Suite("The shared clock", .timeLimit(.minutes(2))) struct SharedClockTests {
+@Suite("The shared clock", .tags(.database), .timeLimit(.minutes(2))) struct SharedClockTests {
     private let host = ManualClock(Instant(milliseconds: 1_000_000))
 
     private func sample(_ real: Int64, rate: Double = 1, asked: ContinuousClock.Instant = .now) -> ClockSample {

@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Machines
 import Records
-import TestSupport
+import MachineTesting
 import Testing
 import Timeline
 

@@ -1,7 +1,7 @@
 import Contracts
 import Machines
 import Records
-import TestSupport
+import MachineTesting
 import Testing
 import Timeline
 

@@ -1,6 +1,6 @@
 import Contracts
 import Machines
-import TestSupport
+import MachineTesting
 import Testing
 import Timeline
 

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Cancellation")
+@Suite("Cancellation", .tags(.database))
 struct CancellationTests {
     @Test func `cancellation stops the query and leaves the connection usable`() async throws {
         let connection = try await Database().connect()

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Connecting")
+@Suite("Connecting", .tags(.database))
 struct ConnectTests {
     private func failure(_ url: String, password: String? = nil, timeout: Int = 30) async throws -> ConnectFailure? {
         let options = try ConnectionOptions(url: url, password: password, connectTimeoutSeconds: timeout)

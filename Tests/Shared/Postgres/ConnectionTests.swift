@@ -3,7 +3,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("A connection")
+@Suite("A connection", .tags(.database))
 struct ConnectionTests {
     @Test func `the queries of a pipeline return their results in order`() async throws {
         let connection = try await Database().connect()

@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import Postgres
 
-@Suite("Deadlines of queries", .timeLimit(.minutes(2)))
+@Suite("Deadlines of queries", .tags(.database, .processes), .timeLimit(.minutes(2)))
 struct DeadlineTests {
     private static let short = Duration.milliseconds(200)
 
@@ -113,7 +113,7 @@ struct DeadlineTests {
     }
 }
 
-@Suite("Session settings against stalls")
+@Suite("Session settings against stalls", .tags(.database))
 struct StallSettingsTests {
     @Test func `the server detects dead clients by TCP keepalive`() async throws {
         let cluster = try await PrivateCluster.shared()

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("The listener")
+@Suite("The listener", .tags(.database))
 struct ListenerTests {
     /// Runs a listener while `body` reads its events.
     private func listening(

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Migrations")
+@Suite("Migrations", .tags(.database))
 struct MigratorTests {
     private let files = [
         (name: "0001_first.sql", sql: "CREATE TABLE {{table}} (n int8); INSERT INTO {{table}} VALUES (1)"),

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("Outages of the server and the network")
+@Suite("Outages of the server and the network", .tags(.database))
 struct OutageTests {
     @Test func `the outcome is unknown if the server dies during a query`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false)

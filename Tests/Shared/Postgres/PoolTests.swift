@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite("The pool")
+@Suite("The pool", .tags(.database))
 struct PoolTests {
     @Test func `an exhausted pool times out and reports its size`() async throws {
         let pool = try await Database().pool(size: 1, acquisitionTimeout: .milliseconds(50))

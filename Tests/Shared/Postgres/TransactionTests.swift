@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Pool transactions")
+@Suite("Pool transactions", .tags(.database))
 struct TransactionTests {
     @Test func `a transaction commits the work of its body`() async throws {
         let pool = try await Database().pool(size: 1)

@@ -1,8 +1,9 @@
 import FoundationEssentials
 import Postgres
+import TestSupport
 import Testing
 
-@Suite("Values of parameters and rows")
+@Suite("Values of parameters and rows", .tags(.database))
 struct ValuesTests {
     private func echo(_ type: String, _ parameter: Parameter) async throws -> Row {
         let connection = try await Database().connect()

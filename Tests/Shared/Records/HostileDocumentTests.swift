@@ -1,6 +1,6 @@
 import Foundation
 import Records
-import TestSupport
+import MachineTesting
 import Testing
 
 @Suite struct HostileDocumentTests {

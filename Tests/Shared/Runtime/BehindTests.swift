@@ -8,7 +8,7 @@ import Testing
 
 /// A refusal is final only after the service has read every event about the device that was in the log before the
 /// command.
-@Suite(.timeLimit(.minutes(5))) struct BehindTests {
+@Suite(.tags(.database), .timeLimit(.minutes(5))) struct BehindTests {
     @Test func `a command is decided again after an event that its replica had not read`() async throws {
         let fixture = try await RuntimeFixture()
         try await fixture.running { runtime in

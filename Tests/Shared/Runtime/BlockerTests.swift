@@ -7,7 +7,7 @@ import Testing
 @testable import Runtime
 
 /// Idle sessions that block the log.
-@Suite(.timeLimit(.minutes(2))) struct BlockerTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct BlockerTests {
     private static let lockHead = "UPDATE bus.partitions SET head = head WHERE partition = 0"
 
     /// Its pipeline has locked the partition's head and does not end. No timeout of the server runs.

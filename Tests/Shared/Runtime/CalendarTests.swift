@@ -5,7 +5,7 @@ import Testing
 import Timeline
 
 /// The last time that documents can contain.
-@Suite(.timeLimit(.minutes(2))) struct CalendarTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct CalendarTests {
     @Test func `an event after a state with an impossible time gets the last time of the calendar`() async throws {
         let fixture = try await RuntimeFixture()
         let device = try #require(fixture.oneDeviceInEach.first)

@@ -16,7 +16,7 @@ private struct SkewedClock: SuiteClock {
 }
 
 /// Clocks that differ, and clocks that go back.
-@Suite(.timeLimit(.minutes(2))) struct ClockSkewTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct ClockSkewTests {
     @Test func `a replica whose clock is an hour ahead fires no deadline before its time`() async throws {
         let fixture = try await RuntimeFixture()
         let clock = SharedClock(real: SkewedClock(skew: .hours(1)))

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Commands that end each process that runs them.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
+@Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
     @Test func `a command that ends the process is refused after five tries`() async throws {
         let fixture = try await RuntimeFixture()
         var deaths = 0

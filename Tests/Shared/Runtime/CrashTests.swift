@@ -9,7 +9,7 @@ import Testing
 @testable import Runtime
 
 /// Replicas as real processes that are killed, stopped or ended by their inputs.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct CrashTests {
+@Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct CrashTests {
     @Test func `a killed replica is replaced within five seconds, and no acknowledged command is lost`() async throws {
         let fixture = try await RuntimeFixture()
         let victim = try await CounterProcess(fixture, "load", "5", "50")

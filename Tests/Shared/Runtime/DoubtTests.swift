@@ -10,7 +10,7 @@ import Timeline
 @testable import Runtime
 
 /// Commands to a partition if one of its deadlines may have ended its owner.
-@Suite(.timeLimit(.minutes(2))) struct DoubtTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct DoubtTests {
     @Test(arguments: ["owner = gen_random_uuid(), lease_expires = '-infinity'", "attempts = 1"])
     func `a command does not fire a deadline that may have ended an owner`(_ doubt: String) async throws {
         let fixture = try await RuntimeFixture()

@@ -11,7 +11,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite struct DurableRuntimeTests {
+@Suite(.tags(.database)) struct DurableRuntimeTests {
     @Test func `every acknowledged command is in the log once, and offsets are dense`() async throws {
         try await withRuntime { fixture, runtime in
             try await addConcurrently(1000, to: 40, runtime)

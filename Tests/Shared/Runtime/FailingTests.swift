@@ -8,7 +8,7 @@ import Testing
 @testable import Runtime
 
 /// Failures of the database that do not show their cause.
-@Suite(.timeLimit(.minutes(2))) struct FailingTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct FailingTests {
     @Test func `an input that fails alone is set aside if one behind it succeeds`() async throws {
         try await withRefusal(of: "%a") { fixture, runtime in
             try await fixture.append(to: "a")

@@ -9,7 +9,7 @@ import Timeline
 @testable import Runtime
 
 /// Statements that find unexpected rows fail before the COMMIT of the same pipeline.
-@Suite struct GuardTests {
+@Suite(.tags(.database)) struct GuardTests {
     @Test func `a batch under a lost lease is not committed`() async throws {
         try await withBatch { fixture, batch in
             let queries = batch.pipeline(Statements(service: Counter.name), position: 0, epoch: 7)

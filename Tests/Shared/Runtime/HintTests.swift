@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// Wake-ups are few, and correctness does not depend on them.
-@Suite("Wake-ups", .timeLimit(.minutes(5))) struct HintTests {
+@Suite("Wake-ups", .tags(.database), .timeLimit(.minutes(5))) struct HintTests {
     @Test func `many wake-ups make few notifications, and the first one is sent at once`() async throws {
         let fixture = try await RuntimeFixture()
         let sender = WakeUpSender(pool: fixture.pool, sender: UUID(), logger: fixture.logger)

@@ -7,7 +7,7 @@ import Testing
 @testable import Runtime
 
 /// The queue of a partition: in order, bounded in length and time.
-@Suite(.timeLimit(.minutes(3))) struct InboxTests {
+@Suite(.tags(.database), .timeLimit(.minutes(3))) struct InboxTests {
     private func submit(_ amount: Int, to queue: CommandQueue<Counter>, _ first: Signal<Void> = Signal()) async throws
         -> Answer
     {

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("The tail of the log") struct LogTailTests {
+@Suite("The tail of the log", .tags(.database)) struct LogTailTests {
     @Test func `a stream replays and continues live without loss or repetition`() async throws {
         try await withTail { fixture, runtime, tail in
             let before = 1030
@@ -191,15 +191,7 @@ import Timeline
                 markInterval: markInterval,
                 logger: fixture.logger)
             let group = ServiceGroup(services: [tail], logger: fixture.logger)
-            try await withThrowingTaskGroup(of: Void.self) { tasks in
-                tasks.addTask { try await group.run() }
-                do { try await body(fixture, runtime, tail) } catch {
-                    await group.triggerGracefulShutdown()
-                    throw error
-                }
-                await group.triggerGracefulShutdown()
-                try await tasks.waitForAll()
-            }
+            try await group.run { try await body(fixture, runtime, tail) }
         }
         await fixture.pool.close()
     }

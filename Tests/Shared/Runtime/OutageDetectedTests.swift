@@ -11,7 +11,7 @@ import Timeline
 @testable import Runtime
 
 /// The definition of an outage, and its detection.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct OutageDetectedTests {
+@Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct OutageDetectedTests {
     private let start = Instant(milliseconds: 1_700_000_000_000)
 
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }

@@ -11,7 +11,7 @@ import Timeline
 @testable import Runtime
 
 /// Outages of a service: they extend each limit once.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct OutageNotedTests {
+@Suite(.tags(.database), .serialized, .timeLimit(.minutes(5))) struct OutageNotedTests {
     private let start = Instant(milliseconds: 1_700_000_000_000)
 
     private func at(_ seconds: Int64) -> Instant { start + .seconds(seconds) }

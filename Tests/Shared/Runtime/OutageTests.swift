@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The database stops and returns.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct RuntimeOutageTests {
+@Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct RuntimeOutageTests {
     @Test func `services wait for a stopped or killed database and lose nothing`() async throws {
         let cluster = try await PrivateCluster.make(fsync: true)
         let fixture = try await RuntimeFixture(cluster)

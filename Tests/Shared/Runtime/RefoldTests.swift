@@ -9,7 +9,7 @@ import Testing
 import Timeline
 
 /// States of an older machine, if the log may no longer have the whole history.
-@Suite(.timeLimit(.minutes(2))) struct RefoldTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct RefoldTests {
     private let key = AggregateKey.device("a")
 
     @Test func `a state of an older machine is folded from its base snapshot`() async throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import Runtime
 
 /// Operators' orders about parked devices, repeated after a lost answer.
-@Suite struct ReleaseTests {
+@Suite(.tags(.database)) struct ReleaseTests {
     private let first = Idempotency(key: "first", fingerprint: [1])
     private let second = Idempotency(key: "second", fingerprint: [1])
 

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// A role writes only the rows of its own service.
-@Suite struct RowPolicyTests {
+@Suite(.tags(.database)) struct RowPolicyTests {
     @Test(arguments: [
         (
             "bus.members",

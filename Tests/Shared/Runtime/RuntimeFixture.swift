@@ -70,15 +70,7 @@ struct RuntimeFixture: Sendable {
             pool: own, options: options, partitions: partitions, clock: clock, policy: policy, cacheBytes: cacheBytes,
             limits: limits, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await group.run() }
-            do { try await withTimeout(seconds: 180) { try await body(runtime) } } catch {
-                await group.triggerGracefulShutdown()
-                throw error
-            }
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
-        }
+        try await group.run { try await body(runtime) }
         await own.close()
     }
 
@@ -106,28 +98,11 @@ struct RuntimeFixture: Sendable {
         type: String = "other.thing.pinged", ping data: String = "{}", version: Int = 1, to device: String,
         isWokenUp: Bool = true
     ) async throws -> UUID {
-        let key = AggregateKey.device(device)
-        let partition = Int32(key.partition(of: partitions))
-        let id = UUID()
-        let insert = Statement(
-            """
-            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
-            INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'other', $7, $5, $3, $4, $2, $6::json FROM moved
-            """)
-        let now = Int(RealClock().now.milliseconds)
-        _ = try await pool.execute([
-            Query(Statement("BEGIN")),
-            Query(
-                insert,
-                [
-                    .int4(partition), .uuid(id), .text(key.description), .int(now), .int4(Int32(version)),
-                    .json(Array(data.utf8)), .text(type),
-                ], rowsExpected: 1),
-            Query(Statement("COMMIT")),
-        ])
-        if isWokenUp { try await wakeUp([Int(partition)], of: type) }
-        return id
+        var event = ForeignEvent(type, to: device, data: data)
+        event.version = version
+        let position = try await pool.append(event, partitions: partitions, wakesUp: false)
+        if isWokenUp { try await wakeUp([position.partition], of: type) }
+        return event.id
     }
 
     /// Sends a wake-up for partitions, like another process.

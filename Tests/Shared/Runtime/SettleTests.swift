@@ -10,7 +10,7 @@ import Timeline
 @testable import Runtime
 
 /// Commits with a lost answer, and how the worker finds their result.
-@Suite(.timeLimit(.minutes(2))) struct SettleTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct SettleTests {
     private let statements = Statements(service: Counter.name)
 
     @Test func `a batch with commands is found in the log behind later batches`() async throws {

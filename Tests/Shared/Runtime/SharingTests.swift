@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The part of a process in the assignment of partitions, which its readiness reports.
-@Suite(.timeLimit(.minutes(5))) struct SharingTests {
+@Suite(.tags(.database), .timeLimit(.minutes(5))) struct SharingTests {
     @Test func `a replica without a partition takes part in the assignment`() async throws {
         let fixture = try await RuntimeFixture()
         // One replica more than partitions.

@@ -10,7 +10,7 @@ import Testing
 @testable import Runtime
 
 /// Queries over all partitions, or over all states.
-@Suite(.timeLimit(.minutes(2))) struct StandingTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct StandingTests {
     @Test func `the deadlines of parked keys wake no worker`() async throws {
         let fixture = try await RuntimeFixture()
         let home = AggregateKey.device("a").partition(of: fixture.partitions)

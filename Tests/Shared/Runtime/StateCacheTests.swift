@@ -8,7 +8,7 @@ import Timeline
 
 @testable import Runtime
 
-@Suite struct StateCacheTests {
+@Suite(.tags(.database)) struct StateCacheTests {
     @Test func `the least recently used aggregate is evicted first across partitions`() {
         // Room for six of a hundred bytes.
         let budget = StateBudget(6 * StateBudget.cost(ofStored: 100))

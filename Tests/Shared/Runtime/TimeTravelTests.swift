@@ -10,7 +10,7 @@ import Testing
 import Timeline
 
 /// Reads of past states.
-@Suite("Time travel", .timeLimit(.minutes(2))) struct TimeTravelTests {
+@Suite("Time travel", .tags(.database), .timeLimit(.minutes(2))) struct TimeTravelTests {
     private let key = AggregateKey.device("a")
 
     /// Counts `total` up, with other keys' events in between. The time of an event is its offset in seconds, plus one

@@ -10,7 +10,7 @@ import Testing
 import Timeline
 
 /// Upgrades of older states, in the background or for an input. No upgrade reads the log under the cursor's lock.
-@Suite(.timeLimit(.minutes(2))) struct UpgradeTests {
+@Suite(.tags(.database), .timeLimit(.minutes(2))) struct UpgradeTests {
     @Test func `idle states are upgraded in the background with their deadlines`() async throws {
         let fixture = try await RuntimeFixture()
         let devices = (0..<120).map { "d\($0)" }

@@ -9,7 +9,7 @@ import Testing
 @testable import Runtime
 
 /// A process whose own work stalls ends.
-@Suite(.timeLimit(.minutes(5))) struct WatchdogTests {
+@Suite(.tags(.database, .processes), .timeLimit(.minutes(5))) struct WatchdogTests {
     private let progress = (0..<2).map { PartitionProgress(partition: $0) }
 
     private func watchdog(

@@ -1,10 +1,11 @@
 import Identity
 import Records
 import ServiceKit
+import TestSupport
 import Testing
 import Timeline
 
-@Suite struct AuthenticationTests {
+@Suite(.tags(.processes)) struct AuthenticationTests {
     @Test func `a request without a credential is refused except on open routes`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("GET", "/v1/devices/d1", key: nil)

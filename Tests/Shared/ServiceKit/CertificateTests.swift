@@ -9,7 +9,7 @@ import Telemetry
 import TestSupport
 import Testing
 
-@Suite("TLS", .timeLimit(.minutes(5))) struct CertificateTests {
+@Suite("TLS", .tags(.processes), .timeLimit(.minutes(5))) struct CertificateTests {
     @Test func `a service with a certificate accepts only HTTPS`() async throws {
         let certificate = try await PEMCertificate.make()
         try await TestService.run(certificate: certificate) { service in
@@ -86,9 +86,9 @@ import Testing
     }
 
     private static func isReady(_ port: Int, _ file: String?) async throws -> Bool {
-        let script = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../../deploy/docker/healthcheck")
+        let script = Repository.file("deploy/docker/healthcheck")
         let environment = ["PORT": "\(port)", "TLS_CERTIFICATE": file ?? ""]
-        let check = try ChildProcess.start(script.standardized.path, environment: environment)
+        let check = try ChildProcess.start(script.path, environment: environment)
         return try await check.exit() == .exited(0)
     }
 

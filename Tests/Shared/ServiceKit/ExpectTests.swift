@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// `Expect: 100-continue` (RFC 9110 section 10.1.1).
-@Suite("Expectations", .timeLimit(.minutes(2))) struct ExpectTests {
+@Suite("Expectations", .tags(.processes), .timeLimit(.minutes(2))) struct ExpectTests {
     private static func head(_ key: String, expect: String = "100-continue") -> String {
         """
         POST /v1/naps HTTP/1.1\r

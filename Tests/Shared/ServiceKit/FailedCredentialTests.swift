@@ -10,7 +10,7 @@ import Timeline
 @testable import Identity
 
 /// The limits of bad credentials.
-@Suite("Failed credentials", .timeLimit(.minutes(5))) struct FailedCredentialTests {
+@Suite("Failed credentials", .tags(.database, .processes), .timeLimit(.minutes(5))) struct FailedCredentialTests {
     @Test func `an address with many bad credentials gets 429, and known credentials still work`() async throws {
         try await TestService.run(failures: 1) { service in
             let device = try await service.tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))

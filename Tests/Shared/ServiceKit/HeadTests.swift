@@ -8,7 +8,7 @@ import Testing
 @testable import HTTPKit
 
 /// Errors that the connection itself answers, before any route.
-@Suite("Heads of requests", .timeLimit(.minutes(3))) struct HeadTests {
+@Suite("Heads of requests", .tags(.processes), .timeLimit(.minutes(3))) struct HeadTests {
     private static func of(_ fields: String) -> String { "GET /healthz HTTP/1.1\r\nHost: x\r\n\(fields)\r\n" }
 
     @Test(arguments: [

@@ -10,7 +10,7 @@ import Telemetry
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct HostTests {
+@Suite(.tags(.processes), .timeLimit(.minutes(5))) struct HostTests {
     @Test func `an answer to HEAD has no content`() async throws {
         try await TestService.run(routes: { table in
             table.add(.head, "/v1/naps", "The head of a nap", .open) { _ in Response(json: Array("{}".utf8)) }

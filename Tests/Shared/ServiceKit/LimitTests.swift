@@ -10,7 +10,7 @@ import Timeline
 @testable import Identity
 @testable import ServiceKit
 
-@Suite("Limits", .timeLimit(.minutes(5))) struct LimitTests {
+@Suite("Limits", .tags(.processes), .timeLimit(.minutes(5))) struct LimitTests {
     // MARK: Slow clients
 
     @Test func `an unfinished request is cut after its timeout`() async throws {

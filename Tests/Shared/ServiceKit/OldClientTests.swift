@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Clients of HTTP/1.0, which do not understand interim responses (RFC 9110 section 15.2).
-@Suite("Old clients", .timeLimit(.minutes(2))) struct OldClientTests {
+@Suite("Old clients", .tags(.processes), .timeLimit(.minutes(2))) struct OldClientTests {
     private static func request(_ version: String, _ expectation: String = "Expect: 100-continue\r\n") -> String {
         let body = #"{"name":"long","minutes":9}"#
         return """

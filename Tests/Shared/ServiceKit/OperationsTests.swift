@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The operators' routes of every service with a machine.
-@Suite("Operations over HTTP", .timeLimit(.minutes(5))) struct OperationsTests {
+@Suite("Operations over HTTP", .tags(.database), .timeLimit(.minutes(5))) struct OperationsTests {
     @Test func `a repeated discard gets the same answer and discards nothing more`() async throws {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in

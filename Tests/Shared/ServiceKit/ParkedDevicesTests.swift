@@ -7,9 +7,10 @@ import ServiceKit
 import Telemetry
 import TestSupport
 import Testing
+import Timeline
 
 /// The operators' routes for parked devices.
-@Suite("Parked devices over HTTP", .timeLimit(.minutes(5))) struct ParkedDevicesTests {
+@Suite("Parked devices over HTTP", .tags(.database), .timeLimit(.minutes(5))) struct ParkedDevicesTests {
     @Test func `dead letters are listed, and replayed once they no longer fail`() async throws {
         try await withBrittle { service, faults in
             let letters = try await park("sick", service)
@@ -70,17 +71,9 @@ import Testing
     /// Appends an event that the machine can't handle, and one that it can.
     private func park(_ device: String, _ service: CounterService) async throws -> [JSON] {
         for data in [#"{"heavy":true}"#, "{}"] {
-            let statement = Statement(
-                """
-                WITH moved AS (UPDATE bus.partitions SET head = head + 1 WHERE partition = $1 RETURNING head)
-                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-                SELECT $1, head, current_date, gen_random_uuid(), 'other', 'other.thing.pinged', 1, $2, 0,
-                    gen_random_uuid(), $3::json FROM moved
-                """)
-            let key = AggregateKey.device(device)
-            let place = Parameter.int4(Int32(key.partition(of: service.configuration.partitions)))
-            _ = try await service.pool.execute(
-                Query(statement, [place, .text(key.description), .json(Array(data.utf8))], rowsExpected: 1))
+            try await service.pool.append(
+                ForeignEvent(to: device, at: .epoch, data: data), partitions: service.configuration.partitions,
+                wakesUp: false)
         }
         try await eventually(within: 90, describe: "both events are dead letters") {
             try await letters(service).count == 2

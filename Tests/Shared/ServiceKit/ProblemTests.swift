@@ -2,10 +2,12 @@ import HTTPKit
 import HTTPTypes
 import Records
 import Runtime
+import ServiceKit
 import Telemetry
+import TestSupport
 import Testing
 
-@Suite struct ProblemTests {
+@Suite(.tags(.processes)) struct ProblemTests {
     @Test func `an invalid document is answered with every fault and its pointer`() async throws {
         try await TestService.run { service in
             let answer = try await service.send("POST", "/v1/naps", #"{"name":"a b","minutes":61,"pillow":1}"#)

@@ -2,11 +2,13 @@ import HTTPKit
 import Hummingbird
 import Identity
 import Records
+import ServiceKit
+import TestSupport
 import Testing
 import Timeline
 
 /// Requests with unknown parameters, unknown routes or missing rights.
-@Suite("Queries and paths", .timeLimit(.minutes(3))) struct QueryTests {
+@Suite("Queries and paths", .tags(.processes), .timeLimit(.minutes(3))) struct QueryTests {
     @Test func `an unknown query parameter is refused with the known ones`() async throws {
         try await TestService.run(routes: { table in
             table.add(.get, "/v1/list", "Lists", .parameters(.pages)) { _ in Response(json: Array("[]".utf8)) }

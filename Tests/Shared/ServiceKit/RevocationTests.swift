@@ -15,7 +15,7 @@ import Timeline
 
 @testable import Identity
 
-@Suite("Revocation of tokens", .timeLimit(.minutes(5))) struct RevocationTests {
+@Suite("Revocation of tokens", .tags(.database), .timeLimit(.minutes(5))) struct RevocationTests {
     @Test func `every service refuses a revoked token and ends its streams`() async throws {
         let first = try await CounterService.prepare()
         let second = try first.replica()
@@ -159,23 +159,6 @@ extension CounterService {
     func revoke(_ device: String, by data: some EventData = LifecycleEvent.DeviceRevoked.placeholder) async throws
         -> Int
     {
-        let key = AggregateKey.device(device)
-        let partition = Int32(key.partition(of: 4))
-        let insert = Statement(
-            """
-            WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
-            INSERT INTO bus.events
-                (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-            SELECT $1, head, current_date, $2, 'lifecycle', $3, 1, $4, 0, $2, $5::json FROM moved RETURNING log_offset
-            """)
-        let values: [Parameter] = [
-            .int4(partition), .uuid(UUID()), .text(type(of: data).type), .text(key.description),
-            .text(String(decoding: data.jsonBytes, as: UTF8.self)),
-        ]
-        let rows = try await pool.execute([
-            Query(insert, values, rowsExpected: 1),
-            Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(UUID().uuidString):\(partition)")]),
-        ])
-        return try rows[0][0].decode(Int.self, at: 0)
+        try await pool.append(ForeignEvent(data, to: device, at: .epoch), partitions: 4).offset
     }
 }

@@ -24,7 +24,7 @@ extension RequestSlots {
 }
 
 /// The shares of callers in the requests in progress.
-@Suite("Request slots", .timeLimit(.minutes(5))) struct SlotTests {
+@Suite("Request slots", .tags(.database, .processes), .timeLimit(.minutes(5))) struct SlotTests {
     @Test func `a request without a valid credential takes no slot`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         let refresh: @Sendable () async -> Bool = {
@@ -124,18 +124,10 @@ extension RequestSlots {
         let service = try await CounterService.prepare()
         try await service.run { () async throws in
             let token = try await service.device("d1")
-            let partition = AggregateKey.device("d1").partition(of: 4)
             // The service can't read this version, so its cursor stops before the event.
-            let append = Statement(
-                """
-                WITH moved AS (
-                    UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = \(partition)
-                    RETURNING head)
-                INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
-                SELECT \(partition), head, current_date, id, 'other', 'other.thing.pinged', 9, 'device:d1', 0, id, '{}'
-                FROM moved, gen_random_uuid() AS id
-                """)
-            _ = try await service.pool.execute(Query(append))
+            var event = ForeignEvent(to: "d1", at: .epoch)
+            event.version = 9
+            try await service.pool.append(event, partitions: 4, wakesUp: false)
             let codes = try await withParallelClient { client in
                 try await withThrowingTaskGroup(of: String?.self) { group in
                     // A device has 32 slots for work, and 16 for waits.

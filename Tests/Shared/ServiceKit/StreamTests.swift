@@ -5,9 +5,10 @@ import Hummingbird
 import NIOCore
 import Records
 import ServiceLifecycle
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StreamTests {
+@Suite(.tags(.processes), .timeLimit(.minutes(5))) struct StreamTests {
     private static func addStream(_ table: inout RouteTable, heartbeat: Duration = .seconds(15)) {
         table.add(.get, "/v1/stream", "Counts up to three", .open) { call in
             let start = try call.request.encodedPosition()?.offsets[2] ?? 0

@@ -101,19 +101,11 @@ struct TestService: Sendable {
                 try ServerCertificate(
                     chainFile: $0.chainFile, keyFile: $0.keyFile, interval: .milliseconds(50), logger: logger)
             }, logger: logger)
-        let (ports, source) = AsyncStream<Int>.makeStream()
-        let group = host.group { source.yield($0) }
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask {
-                defer { source.finish() }
-                try await group.run()
-            }
-            for await port in ports {
-                try await body(TestService(port: port, tokens: tokens, metrics: metrics, log: log, group: group))
-                break
-            }
-            await group.triggerGracefulShutdown()
-            try await tasks.waitForAll()
+        let ready = Signal<Int>()
+        let group = host.group { ready.fire($0) }
+        try await group.run {
+            let port = try await ready.value()
+            try await body(TestService(port: port, tokens: tokens, metrics: metrics, log: log, group: group))
         }
     }
 

@@ -1,12 +1,13 @@
 import EventLog
 import Postgres
+import TestSupport
 import Testing
 import Timeline
 
 @testable import Identity
 
 /// The public keys of tokens that a service has in memory.
-@Suite("Keys of tokens", .timeLimit(.minutes(2))) struct TokenKeyringTests {
+@Suite("Keys of tokens", .tags(.database), .timeLimit(.minutes(2))) struct TokenKeyringTests {
     /// Two requests have tokens with a key that this process has not read. The first request's read adds the key, and
     /// the second starts another read.
     @Test func `a key from another caller's read also verifies this caller's token`() async throws {

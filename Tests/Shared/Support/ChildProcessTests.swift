@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("A child process", .timeLimit(.minutes(5)))
+@Suite("A child process", .tags(.processes), .timeLimit(.minutes(5)))
 struct ChildProcessTests {
     @Test func `a child process gets arguments and environment, and returns lines and status`() async throws {
         let child = try ChildProcess.start(

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@Suite("A test process that is killed leaves nothing behind", .timeLimit(.minutes(5)))
+@Suite("A test process that is killed leaves nothing behind", .tags(.database, .processes), .timeLimit(.minutes(5)))
 struct LeftBehindTests {
     @Test func `a killed test process leaves no postmaster and no folder`() async throws {
         let dead = try await #require(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {

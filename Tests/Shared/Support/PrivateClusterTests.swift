@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The private cluster", .timeLimit(.minutes(4)))
+@Suite("The private cluster", .tags(.database, .processes), .timeLimit(.minutes(4)))
 struct PrivateClusterTests {
     @Test func `several tests create databases at once`() async throws {
         let cluster = try await PrivateCluster.shared()

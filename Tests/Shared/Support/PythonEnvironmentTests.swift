@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct PythonEnvironmentTests {
+@Suite(.tags(.stockClient), .timeLimit(.minutes(2))) struct PythonEnvironmentTests {
     private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("python-\(UUID().uuidString)")
 
     private func remove() {

@@ -1,0 +1,172 @@
+import Contracts
+import LifecycleMachine
+import RandomScenarios
+import Machines
+import OrderedCollections
+import Records
+import MachineTesting
+import Testing
+import Timeline
+
+/// Random scenarios of a device. A failure names its seed.
+@Suite(.ownThread) struct LifecycleProperties {
+    @Test(arguments: (1...40).map { UInt64($0) * 7919 })
+    func `random scenarios keep the invariants`(seed: UInt64) throws {
+        print("lifecycle property seed \(seed)")
+        var life = LifecycleLife(seed: seed)
+        for _ in 0..<250 {
+            try life.step()
+            try life.checkLaws()
+        }
+        #expect(try life.runtime.foldCheck().isEmpty, "seed \(seed)")
+        try checkHistory(of: life)
+    }
+
+    /// Compares the explanation of each kind of wake with its result at that time.
+    @Test(arguments: (1...20).map { UInt64($0) * 104_729 })
+    func `an explanation predicts the result of each kind of wake`(seed: UInt64) throws {
+        var life = LifecycleLife(seed: seed)
+        var told = 0
+        for _ in 0..<300 {
+            try life.step()
+            for app in LifecycleLife.apps where told % 2 == 0 || app == "a" {
+                for kind in WakeKind.allCases { told += try life.holdToItsWord(kind, app) ? 1 : 0 }
+            }
+        }
+        #expect(told > 1000, "seed \(seed): too few predictions")
+    }
+
+    /// Checks the invariants in the log of a scenario.
+    private func checkHistory(of life: LifecycleLife) throws {
+        let seed = Comment(rawValue: "seed \(life.seed)")
+        var open: [String: Set<String>] = [:]
+        var isQuit: Set<String> = []
+        for event in life.runtime.log where event.source == LifecycleEvent.source {
+            switch try LifecycleEvent(type: event.type, version: event.version, data: event.data) {
+            case .taskBegun(let data): open[data.app ?? "", default: []].insert(data.task)
+            case .taskEnded(let data): open[data.app ?? ""]?.remove(data.task)
+            case .appSuspended(let data):
+                #expect(open[data.app ?? ""]?.isEmpty ?? true, "\(seed): every begin is ended before suspension")
+            case .appTerminating(let data): open[data.app ?? ""] = nil
+            case .appTerminated(let data):
+                open[data.app ?? ""] = nil
+                if data.reason == .forceQuit { isQuit.insert(data.app ?? "") }
+            case .appUninstalled(let data): isQuit.remove(data.app ?? "")
+            case .appLaunched(let data): isQuit.remove(data.app ?? "")
+            // The user may open an app that was woken despite a force quit.
+            case .appActivated(let data): isQuit.remove(data.app ?? "")
+            case .devicePowered(let data): if data.power != .off { isQuit = [] }
+            case .deviceDeregistered: (open, isQuit) = ([:], [])
+            case .appWoken(let data):
+                let outlives: Set<WakeKind?> = [.region, .significantChange, .processingTask, .voipPush]
+                #expect(!isQuit.contains(data.app ?? "") || outlives.contains(data.kind), seed)
+            default: break
+            }
+        }
+    }
+}
+
+extension LifecycleLife {
+    /// Causes a wake in a copy of the scenario, and compares it with the explanation.
+    ///
+    /// - Returns: false if no input can cause this wake now. A death or a boot, which reopens VoIP sockets, changes the
+    ///   state itself; golden traces cover it.
+    fileprivate func holdToItsWord(_ kind: WakeKind, _ app: String) throws -> Bool {
+        var copy = runtime
+        guard let record = device.apps[app] else { return false }
+        let outlook = try #require(
+            device.explain(app, at: now, LifecyclePolicy())?.wakes.first { $0.kind == kind })
+        let events: [Event]
+        switch kind {
+        case .fetch: events = try copy.deliver(event(FetchEvent.RefreshDue(app: app, fetch: "x")))
+        case .push, .newsstand:
+            guard record.silentPushKind == kind else { return false }
+            events = try copy.deliver(event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:])))
+        case .voipPush:
+            events = try copy.deliver(
+                event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:], pushType: .voip)))
+        case .transfer: events = try copy.deliver(event(TransferEvent.WakeRequested(app: app, session: "x")))
+        case .refreshTask:
+            events = try copy.deliver(
+                event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .refresh, request: "x")))
+        case .processingTask:
+            events = try copy.deliver(
+                event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .processing, request: "x")))
+        case .significantChange:
+            guard device.isPoweredOn, record.significantChanges?.tower != nil else { return false }
+            var conditions = ConditionsReport()
+            conditions.tower = "elsewhere"
+            events = try copy.submit(.updateConditions(conditions), to: Self.key, at: now)
+            guard events.contains(where: { $0.type == LifecycleEvent.SignificantChangeReported.type && $0.app == app })
+            else { return false }
+            // An app on screen gets the callback without a wake.
+            if record.state.isForeground { return true }
+        case .region, .voipSocket: return false
+        }
+        let fate = events.compactMap { event -> (Bool, WakeRefusal?)? in
+            guard event.app == app else { return nil }
+            switch try? LifecycleEvent(type: event.type, version: event.version, data: event.data) {
+            case .appWoken(let data) where (data.kind ?? kind) == kind: return (true, nil)
+            case .wakeRefused(let data) where (data.kind ?? kind) == kind: return (false, data.refusal)
+            default: return nil
+            }
+        }.first
+        let happened = try #require(fate, "seed \(seed): \(kind) of \(app)")
+        #expect(happened.0 == outlook.wouldWake && happened.1 == outlook.refusal, "seed \(seed): \(kind) of \(app)")
+        return true
+    }
+}
+
+extension LifecycleLife {
+    fileprivate func checkLaws() throws {
+        let device = self.device
+        let seed = Comment(rawValue: "seed \(self.seed)")
+        #expect(device.apps.values.count { $0.state.isForeground } <= 1, seed)
+        if let next = device.nextDeadline { #expect(next > now, seed) }
+        for app in device.apps.values {
+            switch app.state {
+            case .notRunning, .suspended:
+                #expect(app.pendingCallbacks.isEmpty && app.tasks.isEmpty && app.taskTime == nil, seed)
+                #expect(app.activities.isEmpty && !app.holdsFileLock, seed)
+            case .background: #expect(app.hasWork && (app.taskTime != nil || app.ending != nil), seed)
+            case .inactive, .active: #expect(app.taskTime == nil, seed)
+            }
+            let isTimed = device.isAwake && app.activities.isEmpty && app.ending == nil
+            #expect((app.taskClock != nil) == (app.taskTime != nil && isTimed), seed)
+            #expect(device.isPoweredOn || app.state == .notRunning, seed)
+            if app.state == .background, app.ending == nil {
+                #expect(
+                    app.wakes.values.allSatisfy { $0.deadline != nil }, "\(seed): a wake in the background is limited")
+            }
+            #expect((app.state == .notRunning) == (app.launchedAt == nil), seed)
+            #expect(!(app.forceQuit && app.state.isForeground), seed)
+            #expect(app.state == .notRunning || app.prewarmedAt == nil, seed)
+            if app.ending != nil { #expect(app.state == .background && app.tasks.isEmpty, seed) }
+            if !app.tasks.isEmpty, let end = app.taskDeadline { #expect(end > now, seed) }
+            #expect(app.pendingCallbacks.allSatisfy { $0.deadline > now }, seed)
+            #expect(app.wakes.values.allSatisfy { $0.deadline.map { $0 > now } ?? true }, seed)
+            if app.state == .background, app.ending == nil {
+                for kind in app.activities.keys.compactMap(ActivityKind.init) {
+                    #expect(kind.modes.contains(where: app.manifest.backgroundModes.contains), seed)
+                }
+            }
+            #expect(app.activities["location"] == nil || app.locationAuthorization != .denied, seed)
+            #expect(app.regions.count <= 20, seed)
+            #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
+        }
+        let isHeld =
+            device.conditions.locked != true || device.awakeUntil.map { $0 > now } ?? false
+            || device.apps.values.contains { app in
+                app.state.isForeground || !app.activities.isEmpty || !app.pendingCallbacks.isEmpty
+                    || app.wakes.values.contains { $0.deadline != nil }
+                    || !app.tasks.isEmpty && device.registration?.profile == .ios6
+            }
+        if device.registration != nil { #expect(device.isAwake == isHeld, seed) }
+        #expect(Set(device.switcher).isSubset(of: device.apps.keys), seed)
+        for (id, app) in device.apps where app.state != .notRunning && app.ending != .forceQuit {
+            #expect(device.switcher.contains(id), seed)
+        }
+        #expect(Set(device.switcher).count == device.switcher.count, seed)
+        #expect(LifecycleMachine(binary: device.binary)?.binary == device.binary, seed)
+    }
+}

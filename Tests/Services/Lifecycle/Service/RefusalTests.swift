@@ -1,0 +1,182 @@
+import Contracts
+import HTTPKit
+import HTTPTypes
+import Records
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LifecycleService
+
+/// Each described refusal of a route occurs. All other tests check that each refusal is described.
+@Suite("Refusals", .tags(.database), .timeLimit(.minutes(3))) struct RefusalTests {
+    @Test func `every described refusal occurs`() async throws {
+        try await LifecycleFixture.run { fixture in
+            let given = Given(fixture)
+            try await refuseWithoutWhatTheRouteIsAbout(given)
+            try await refuseTransitions(given)
+            try await refuseWork(given)
+            try await refuseWakes(given)
+            try await refusePlaces(given)
+            try await refuseSettings(given)
+            #expect(given.all == Self.described(fixture))
+        }
+    }
+
+    @Test func `an undescribed response is found`() async throws {
+        try await LifecycleFixture.run { fixture in
+            let read = try await fixture.send("GET", "/v1/devices/d1/apps/a")
+            #expect(fixture.documentation.fault(of: read, to: "GET", "/v1/devices/d1/apps/a") == nil)
+            // Profiles exist without a registered device.
+            #expect(fixture.documentation.fault(of: read, to: "GET", "/v1/profiles") != nil)
+            let profiles = try await fixture.send("GET", "/v1/profiles")
+            #expect(fixture.documentation.fault(of: profiles, to: "GET", "/v1/devices/d1") != nil)
+        }
+    }
+
+    /// Provokes the refusals without a device, an app or a running app.
+    private func refuseWithoutWhatTheRouteIsAbout(_ given: Given) async throws {
+        _ = try await given.fixture.phone("still")
+        for route in given.fixture.documentation.routes {
+            let codes = given.fixture.documentation.codes(of: route)
+            let cases = [
+                ("device_not_registered", "nobody", "a"), ("app_not_installed", "still", "none"),
+                ("app_not_running", "still", "a"),
+            ]
+            for (code, device, app) in cases where codes.contains(code) {
+                let words = ["device": device, "app": app, "callback": "willTerminate", "kind": "audio"]
+                let path = route.path.split(separator: "/").map { part in
+                    part.hasPrefix("{") ? words[String(part.dropFirst().dropLast())] ?? "x" : String(part)
+                }
+                try await given.refuse(
+                    code, route.method.rawValue, "/" + path.joined(separator: "/"), Self.body(for: route))
+            }
+        }
+    }
+
+    private func refuseTransitions(_ given: Given) async throws {
+        _ = try await given.fixture.phone("d1")
+        let device = "/v1/devices/d1"
+        try await given.refuse("illegal_transition", "POST", device + "/apps/a/transitions", #"{"event":"home"}"#)
+        try await given.refuse("illegal_transition", "POST", device + "/app-switcher/a")
+        try await given.refuse("illegal_transition", "DELETE", device + "/app-switcher/a")
+        try await given.fixture.send("POST", device + "/power", #"{"event":"off"}"#)
+        try await given.refuse("device_off", "POST", device + "/apps/a/transitions", #"{"event":"launch"}"#)
+        try await given.refuse("device_off", "POST", device + "/app-switcher/a")
+        try await given.refuse("device_off", "DELETE", device + "/app-switcher/a")
+        try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
+        try await given.fixture.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
+        try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
+        let prewarming = #"{"event":"prewarm"}"#
+        try await given.refuse("unsupported_on_profile", "POST", "/v1/devices/old/apps/a/transitions", prewarming)
+    }
+
+    private func refuseWork(_ given: Given) async throws {
+        _ = try await given.fixture.phone("d2", manifest: #"{"exitsOnSuspend":true}"#)
+        let app = "/v1/devices/d2/apps/a"
+        try await given.fixture.transition("d2", "launch")
+        try await given.refuse("invalid_task", "POST", app + "/tasks", "{}")
+        try await given.refuse("already_completed", "POST", app + "/callbacks/didEnterBackground/completion", "{}")
+    }
+
+    private func refuseWakes(_ given: Given) async throws {
+        let fixture = given.fixture
+        _ = try await fixture.phone("d3", manifest: #"{"backgroundModes":["fetch"]}"#)
+        let app = "/v1/devices/d3/apps/a"
+        try await fixture.transition("d3", "launch")
+        try await fixture.send("POST", app + "/tasks", "{}")
+        try await fixture.transition("d3", "home")
+        try await given.refuse("activity_not_allowed", "POST", app + "/activities/audio", "{}")
+        try await given.refuse("unknown_wake", "POST", app + "/wakes/none/completion", "{}")
+        try await fixture.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
+        let fetch = try await wake(of: app, fixture) + "/completion"
+        try await given.refuse("result_missing", "POST", fetch, "{}")
+        #expect(try await fixture.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
+        try await given.refuse("already_completed", "POST", fetch, #"{"result":"newData"}"#)
+        try await fixture.append(
+            FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
+        try await given.refuse("success_missing", "POST", try await wake(of: app, fixture) + "/completion", "{}")
+    }
+
+    private func refusePlaces(_ given: Given) async throws {
+        let fixture = given.fixture
+        let circle = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
+        try await fixture.send("PUT", "/v1/devices/d4", #"{"profile":"ios15","gps":false,"cellular":false}"#)
+        try await fixture.send("PUT", "/v1/devices/d4/apps/a", "{}")
+        try await fixture.transition("d4", "launch")
+        _ = try await fixture.phone("d5")
+        try await fixture.transition("d5", "launch")
+        for (device, code) in [("d4", "unavailable_on_device"), ("d5", "location_denied")] {
+            let app = "/v1/devices/\(device)/apps/a"
+            try await given.refuse(code, "PUT", app + "/regions/home", circle)
+            try await given.refuse(code, "PUT", app + "/significant-location-changes")
+        }
+        try await given.refuse("location_denied", "POST", "/v1/devices/d5/apps/a/activities/location", "{}")
+        try await fixture.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
+        let continent = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":2000000}"#
+        try await given.refuse("region_monitoring_failure", "PUT", "/v1/devices/d5/apps/a/regions/home", continent)
+    }
+
+    private func refuseSettings(_ given: Given) async throws {
+        _ = try await given.fixture.phone("d6")
+        let device = "/v1/devices/d6"
+        try await given.fixture.send("PUT", device + "/settings", #"{"restrictions":{"backgroundRefresh":true}}"#)
+        for path in [device, device + "/apps/a"] {
+            try await given.refuse("restricted", "PUT", path + "/settings", #"{"backgroundRefresh":"off"}"#)
+        }
+    }
+
+    /// Waits for the only open wake and returns it.
+    private func wake(of app: String, _ fixture: LifecycleFixture) async throws -> String {
+        let found = Signal<String>()
+        try await eventually(describe: "a wake") {
+            let wakes = try await fixture.send("GET", app)["wakes"]?.members ?? []
+            return wakes.count == 1 && found.fire(wakes[0].name)
+        }
+        return app + "/wakes/" + (try await found.value())
+    }
+
+    /// Returns a valid body of a route.
+    private static func body(for route: Route) -> String? {
+        guard route.request != nil else { return nil }
+        switch route.path.split(separator: "/").last {
+        case "transitions", "power": return route.path.hasSuffix("power") ? #"{"event":"boot"}"# : #"{"event":"home"}"#
+        case "interruptions": return #"{"kind":"call"}"#
+        case "actions": return #"{"kind":"work"}"#
+        case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
+        default: return "{}"
+        }
+    }
+
+    /// Returns each described refusal with its route.
+    private static func described(_ fixture: LifecycleFixture) -> Set<String> {
+        let codes: Set = [
+            "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
+            "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
+            "success_missing", "activity_not_allowed", "location_denied", "region_monitoring_failure",
+            "unavailable_on_device", "restricted",
+        ]
+        return Set(
+            fixture.documentation.routes.flatMap { route in
+                fixture.documentation.codes(of: route).filter(codes.contains).map {
+                    "\(route.method.rawValue) \(route.path) \($0)"
+                }
+            })
+    }
+}
+
+/// The refusals so far, with their routes.
+private final class Given: Sendable {
+    let fixture: LifecycleFixture
+    private let refusals = Mutex<Set<String>>([])
+    var all: Set<String> { refusals.withLock { $0 } }
+
+    init(_ fixture: LifecycleFixture) { self.fixture = fixture }
+
+    func refuse(_ code: String, _ method: String, _ path: String, _ body: String? = nil) async throws {
+        let answer = try await fixture.send(method, path, body)
+        #expect(answer.code == code, "\(method) \(path): \(answer.body)")
+        let route = try #require(fixture.documentation.route(method, path))
+        refusals.withLock { _ = $0.insert("\(route.method.rawValue) \(route.path) \(code)") }
+    }
+}

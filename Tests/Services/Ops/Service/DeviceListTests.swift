@@ -1,0 +1,58 @@
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// The list of devices.
+@Suite("Devices over HTTP", .tags(.database), .timeLimit(.minutes(2))) struct DeviceListTests {
+    @Test func `devices are listed by name in pages`() async throws {
+        try await OpsFixture.run { fixture in
+            for number in 0..<25 {
+                let fleet = number.isMultiple(of: 5) ? #","fleet":"lab""# : ""
+                try await fixture.append(
+                    "lifecycle.device.registered", to: "d\(number)",
+                    data: #"{"registration":{"profile":"ios18"\#(fleet)}}"#)
+            }
+            try await fixture.append(
+                "lifecycle.device.registered", to: "tablet", data: #"{"registration":{"profile":"ios6"}}"#)
+            for app in ["web", "mail"] { try await fixture.append("lifecycle.app.installed", to: "tablet", app: app) }
+            try await fixture.append(
+                "lifecycle.app.suspended", to: "tablet", app: "web", data: #"{"state":"suspended"}"#)
+            try await fixture.append("lifecycle.device.powered", to: "d3", data: #"{"power":"off"}"#)
+            try await fixture.count()
+
+            var names: [String] = []
+            var cursor = ""
+            repeat {
+                let page = try await fixture.get("/v1/devices?limit=10" + cursor).json
+                names += (page["items"]?.items ?? []).compactMap { $0["device"]?.string }
+                cursor = page["next"]?.string.map { "&cursor=\($0)" } ?? ""
+            } while !cursor.isEmpty
+            #expect(names == ((0..<25).map { "d\($0)" } + ["tablet"]).sorted())
+
+            let tablet = try #require(try await fixture.get("/v1/devices?prefix=ta").items.first)
+            #expect(tablet["profile"] == "ios6" && tablet["fleet"] == .null && tablet["powered"] == true)
+            let apps = (tablet["apps"]?.items ?? []).map { "\($0["app"]?.string ?? "") \($0["state"]?.string ?? "")" }
+            #expect(apps == ["mail notRunning", "web suspended"])
+            #expect(try await fixture.get("/v1/devices?prefix=d3").items.map { $0["powered"] } == [false])
+            #expect(try await fixture.get("/v1/devices?fleet=lab&prefix=d1").items.count == 2)
+            #expect(try await fixture.get("/v1/devices?prefix=%25").faults == ["/prefix"])
+            #expect(try await fixture.get("/v1/devices?limit=0&page=2").faults.sorted() == ["/limit", "/page"])
+            #expect(try await fixture.get("/v1/devices", key: OpsFixture.otherKey).status == 403)
+        }
+    }
+
+    @Test func `two names that are one text in two forms of Unicode are two devices`() async throws {
+        try await OpsFixture.run { fixture in
+            for device in ["caf\u{E9}", "cafe\u{301}"] {
+                try await fixture.append(
+                    "lifecycle.device.registered", to: device, data: #"{"registration":{"profile":"ios18"}}"#)
+            }
+            try await fixture.count()
+            let list = try await fixture.get("/v1/devices")
+            #expect(list.status == 200 && list.items.count == 2)
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Contracts
+import RandomScenarios
+import Machines
+import OrderedCollections
+@testable import PushMachine
+import Records
+import MachineTesting
+import Testing
+import Timeline
+
+/// Random commands and events for a device. A failure prints its seed.
+@Suite(.ownThread) struct PushProperties {
+    @Test func `random commands and events never violate an invariant`() async throws {
+        try await propertyTest(seedsFrom: 11, count: 40) { random in
+            var life = try PushLife(random)
+            for _ in 0..<250 {
+                try life.step()
+                try life.checkLaws()
+            }
+            try life.checkLog()
+            try #require(try life.runtime.foldCheck().isEmpty)
+        }
+    }
+}
+
+extension PushLife {
+    /// Checks the events that projections read: one type for each notification, and none after its end.
+    fileprivate func checkLog() throws {
+        var types: [String: PushType] = [:]
+        var gone: Set<String> = []
+        for event in runtime.log where event.source == PushEvent.source {
+            let known = try PushEvent(type: event.type, version: event.version, data: event.data)
+            guard let status = known.status else { continue }
+            let told = try PushType(json: try JSON(parsing: event.data)["pushType"] ?? .null)
+            try #require(types[status.notification, default: told] == told, "a notification has one type")
+            types[status.notification] = told
+            try #require(!gone.contains(status.notification), "\(status.status) after the end of the notification")
+            if [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
+        }
+    }
+
+    fileprivate func checkLaws() throws {
+        let device = self.device
+        if let next = device.nextDeadline { try #require(next > now) }
+        for app in device.apps.keys {
+            let own = device.messages.values.filter { $0.app == app }
+            for channel in Set(own.map(\.channel)) {
+                let stored = own.count { $0.stage == .stored && $0.channel == channel }
+                try #require(stored <= 1, "one stored notification for each app and each of its channels")
+            }
+            try #require(own.count { $0.stage == .held } <= 1, "one held notification for each app")
+        }
+        try #require(device.shown.count <= PushMachine.shownLimit)
+        try #require(Set(device.shown.map(\.id)).count == device.shown.count, "a notification is shown once")
+        for shown in device.shown {
+            try #require(device.messages[shown.id] == nil, "a shown notification is settled")
+            try #require(device.apps[shown.app]?.registration != nil, "only registered apps show notifications")
+            let alike = device.shown.filter { $0.app == shown.app && $0.collapseID == shown.collapseID }
+            try #require(shown.collapseID == nil || alike.count == 1, "one notification of each collapse id is shown")
+        }
+        for message in device.messages.values {
+            try #require(message.stage != .received, "a received notification leaves the state received")
+            try #require(message.stage != .inFlight || device.connection != nil, "in flight means connected")
+            try #require(message.stage != .held || message.silent, "only silent ones are held")
+            try #require(message.stage != .acknowledged || message.wake != .none, "settled notifications are removed")
+            let waits = message.stage == .stored || message.stage == .held
+            try #require(
+                !waits || !message.neverStored && message.expiresAt > now,
+                "only a notification that may be stored waits")
+            try #require(device.apps[message.app]?.registration != nil, "only registered apps have notifications")
+            let latest = now + Self.policy.channelStorage
+            try #require(
+                message.channel == nil || message.expiresAt <= latest, "broadcasts expire after at most 8 hours")
+        }
+        try #require(device.messages.values.reduce(0) { $0 + $1.cost } <= Self.policy.backlogBytes + 5500)
+        try #require(device.binary.count <= 65_536, "the state fits its row")
+        try #require(device.connection == nil || device.conditions.poweredOn && device.conditions.network != .none)
+        for moments in charged.values {
+            // The bucket has three and refills three an hour: at most six within any hour.
+            let lastHour = moments.count { $0 > now - .hours(1) }
+            try #require(lastHour <= 6, "the silent budget is kept")
+        }
+        try #require(PushMachine(binary: device.binary)?.binary == device.binary)
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+/// The `/openapi.json` of a running process. All other tests validate their answers by it, too.
+@Suite("The description of push", .tags(.database, .processes), .timeLimit(.minutes(4))) struct DescriptionTests {
+    @Test func `every described operation has a route`() async throws {
+        try await PushSuite.run { suite in
+            let operations = suite.description.operations
+            #expect(operations.count > 20)
+            for operation in operations {
+                // A 405 for an unknown method lists the methods of the path.
+                let answer = try await suite.send("PURGE", operation.path([:]))
+                let allowed = answer.headers["allow"]?.components(separatedBy: ", ") ?? []
+                #expect(answer.status == 405 && allowed.contains(operation.method), "\(operation.name)")
+                let described = Set(operations.filter { $0.path == operation.path }.map(\.method))
+                // Under /1, /3 and /4 other methods get APNs's errors.
+                if operation.path.hasPrefix("/v1/") { #expect(Set(allowed) == described, "\(operation.name)") }
+            }
+        }
+    }
+
+    @Test func `every APNs call is described with its reasons`() async throws {
+        try await PushSuite.run { suite in
+            for (method, path, some) in [
+                ("POST", "/3/device/{token}", ["BadDeviceToken", "Unregistered", "ExpiredProviderToken", "Shutdown"]),
+                ("POST", "/4/broadcasts/apps/{app}", ["ChannelNotRegistered", "BadExpirationDate", "PayloadEmpty"]),
+                ("POST", "/1/apps/{app}/channels", ["CannotCreateChannelConfig", "TopicMismatch"]),
+            ] {
+                let operation = try #require(suite.description.operation(method, path))
+                #expect(operation.errors.isSuperset(of: some), "\(operation.name)")
+                #expect(operation.errors.isDisjoint(with: ["not_found", "internal_error", "invalid_identifier"]))
+            }
+        }
+    }
+
+    @Test func `an answer that the description does not allow is a fault`() async throws {
+        try await PushSuite.run { suite in
+            let description = suite.description
+            let keys = try await suite.send("GET", "/v1/provider-keys")
+            #expect(description.fault(of: keys, to: "GET", "/v1/provider-keys") == nil)
+            // The answer is not a throttle document, not an APNs error, and not a 201.
+            #expect(description.fault(of: keys, to: "PUT", "/v1/devices/d1/throttle") != nil)
+            #expect(description.fault(of: keys, to: "POST", "/v1/provider-keys") != nil)
+            #expect(description.fault(of: keys, to: "POST", "/3/device/x") != nil)
+            let missing = try await suite.send("GET", "/v1/notifications/none")
+            #expect(description.fault(of: missing, to: "GET", "/v1/notifications/none") == nil)
+            #expect(description.fault(of: missing, to: "GET", "/v1/provider-keys") != nil)
+        }
+    }
+
+    // MARK: Refusals
+
+    @Test func `every described refusal can be provoked`() async throws {
+        try await PushSuite.run { suite in
+            let given = GivenRefusals(suite.description) { call in
+                try await suite.send(call.method, call.path, bytes: call.body, type: call.type, call.headers)
+            }
+            let scene = try await Self.prepare(suite)
+            let operations = suite.description.operations.filter { !$0.isCommon && $0.path.hasPrefix("/v1/") }
+            try await given.refuse(operations, in: scene)
+            let nothing = scene.values.merging(["notification": "none"]) { $1 }
+            for operation in operations where operation.errors.contains("not_found") {
+                guard !operation.places.contains("device") else { continue }
+                try await given.refuse("not_found", operation.method, operation.path(nothing))
+            }
+            try await Self.refuseByState(given, suite)
+            try await Self.refuseKeys(given, suite)
+            let missing = given.missing(of: operations)
+            #expect(missing.isEmpty, "described, but not provoked: \(missing)")
+        }
+    }
+
+    /// Makes a device with a notification, and another device.
+    private static func prepare(_ suite: PushSuite) async throws -> GivenRefusals.Scene {
+        let token = try await suite.makeDevice("phone")
+        let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
+        let stranger = try await suite.send("PUT", "/v1/devices/other", ["profile": "ios15"], port: suite.lifecycle)
+        var scene = GivenRefusals.Scene()
+        scene.values = [
+            "device": "phone", "app": PushSuite.app, "team": suite.signer.teamID, "key": "KEYKEYKEY9",
+            "notification": try #require(sent.headers["apns-unique-id"]),
+        ]
+        scene.absent = [
+            ("device_not_registered", "device", "nobody"), ("app_not_installed", "app", "none"),
+        ]
+        scene.bearer = try #require(stranger.json["token"]?.string)
+        scene.usedKey = "used"
+        let used = try await suite.send(
+            "PUT", "/v1/devices/phone/throttle", ["enabled": false], ["Idempotency-Key": scene.usedKey])
+        #expect(used.status == 200)
+        scene.queries = ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x"]
+        let key = Self.key("KEYKEYKEY8", suite)
+        scene.body = { operation in
+            guard operation.takesDocument else { return nil }
+            return switch operation.path.split(separator: "/").last {
+            case "throttle": #"{"enabled":true}"#
+            case "provider-keys": key
+            default: "{}"
+            }
+        }
+        return scene
+    }
+
+    private static func refuseByState(_ given: GivenRefusals, _ suite: PushSuite) async throws {
+        let device = "/v1/devices/phone"
+        let registration = device + "/apps/\(PushSuite.app)/registration"
+        let unknown = Data(count: 16).base64EncodedString()
+        try await given.refuse("unknown_channel", "PUT", registration, #"{"channels":["\#(unknown)"]}"#)
+        try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
+        try await given.refuse("not_connected", "POST", device + "/keep-alive")
+        #expect(try await suite.send("DELETE", registration).status == 204)
+        try await given.refuse("not_registered_for_notifications", "DELETE", registration)
+        for (change, path, code) in [
+            (#"{"network":{"kind":"none"}}"#, "/conditions", "no_network"),
+            (#"{"event":"off"}"#, "/power", "device_off"),
+        ] {
+            let changed = try await suite.send(
+                path == "/power" ? "POST" : "PATCH", device + path, try JSON(parsing: Array(change.utf8)),
+                port: suite.lifecycle)
+            try await suite.send("GET", device + "/apps/\(PushSuite.app)/explain", after: changed)
+            for query in ["", "?wait=0"] {
+                try await given.refuse(code, "GET", device + "/notifications" + query)
+            }
+        }
+        try await given.refuse("device_off", "POST", device + "/notifications/none/opened")
+    }
+
+    private static func refuseKeys(_ given: GivenRefusals, _ suite: PushSuite) async throws {
+        let path = "/v1/provider-keys"
+        try await given.refuse("provider_key_exists", "POST", path, key(suite.signer.keyID, suite))
+        let keyed = ["Idempotency-Key": "k1"]
+        let second = try await suite.send("POST", path, try JSON(parsing: Array(key("KEYKEYKEY2", suite).utf8)), keyed)
+        #expect(second.status == 201)
+        try await given.refuse("too_many_provider_keys", "POST", path, key("KEYKEYKEY3", suite))
+        try await given.refuse("idempotency_conflict", "POST", path, key("KEYKEYKEY3", suite), headers: keyed)
+    }
+
+    private static func key(_ id: String, _ suite: PushSuite) -> String {
+        let key: JSON = [
+            "keyID": .string(id), "teamID": .string(suite.signer.teamID), "environment": "sandbox",
+            "publicKey": .string(suite.signer.publicKey),
+        ]
+        return String(decoding: key.bytes, as: UTF8.self)
+    }
+}

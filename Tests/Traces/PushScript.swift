@@ -1,0 +1,147 @@
+import Contracts
+package import MachineTesting
+import Machines
+import OrderedCollections
+package import PushMachine
+import Records
+import Testing
+import Timeline
+
+extension PushMachine: TracedMachine {
+    package static let folder = "Push"
+    package static let fewestTraces = 78
+    package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .push(trace) }
+}
+
+extension TraceScript<PushMachine> {
+    /// Registers the device first, installs its apps with their manifests, and registers them for notifications.
+    package static func push(_ trace: Trace) throws -> Self {
+        var policy = PushPolicy(partitions: 16)
+        if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
+        if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
+        var script = Self(policy: policy, code: \.code, command: command)
+        script.settings = ["registration", "apps", "policy"]
+        // The machine creates the ids of broadcasts.
+        script.identifiers = [(PushEvent.NotificationReceived.type, "notification")]
+        let registration = trace["registration"] ?? ["profile": "ios15"]
+        let apps = trace["apps"]?.members ?? []
+        script.preamble =
+            [TraceStep(document: ["do": "device.registered", "with": registration])]
+            + apps.flatMap { app in
+                let installed: JSON = ["do": "app.installed", "app": .string(app.name), "with": app.value]
+                return [installed, ["do": "register", "app": .string(app.name)]].map { TraceStep(document: $0) }
+            }
+        script.event = { step, _ in try lifecycleEvent(step) }
+        return script
+    }
+
+    private static func lifecycleEvent(_ step: TraceStep) throws -> (any EventData)? {
+        let app = step.app
+        let with = step.with
+        let request = with.string ?? with["request"]?.string
+        switch step.action {
+        case "device.registered": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
+        case "device.deregistered": return LifecycleEvent.DeviceDeregistered.placeholder
+        case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
+        case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
+        case "settings.changed":
+            let settings: JSON = ["app": .string(step.app), "settings": with]
+            return try step.event(LifecycleEvent.SettingsChanged.self, overlaidWith: settings)
+        case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
+        case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)
+        case "app.launched": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
+        case "app.backgrounded":
+            return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
+        case "app.terminated":
+            return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash)
+        case "app.woken":
+            return LifecycleEvent.AppWoken(
+                app: app, callbacks: [], deadline: .epoch, from: .suspended, limit: .zero, reason: .push,
+                request: request, wake: "w")
+        case "wake.completed":
+            return LifecycleEvent.WakeCompleted(app: app, reason: .push, request: request, result: .newData, wake: "w")
+        case "wake.refused":
+            let refusal = try WakeRefusal(json: with["refusal"] ?? .null)
+            return LifecycleEvent.WakeRefused(app: app, reason: .push, refusal: refusal, request: request)
+        default: return nil
+        }
+    }
+
+    @Sendable private static func command(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> PushCommand {
+        switch step.action {
+        case "push": return .receive(try push(step, player))
+        case "broadcast": return .receiveBroadcast(try broadcast(step, player))
+        case "register": return try registration(step)
+        case "unregister": return .unregister(app: step.app)
+        case "forgetChannel": return .forgetChannel(app: step.app, channel: try #require(step.with.string))
+        case "connect":
+            return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
+        case "disconnect":
+            let cause = try step.with["cause"].map { try ConnectionEnd(json: $0) }
+            return .disconnect(connection: try connection(step), cause ?? .closed)
+        case "poll": return .poll(connection: "poll", wait: .seconds(30.0))
+        case "ack": return .acknowledge(notification: try #require(step.with.string))
+        case "open": return .open(notification: try #require(step.with.string))
+        case "keepAlive": return .keepAlive
+        case "throttle": return .setThrottle(step.with.bool ?? true)
+        default: throw TraceFailed.unknown(step)
+        }
+    }
+
+    private static func connection(_ step: TraceStep) throws -> String {
+        try #require(step.with.string ?? step.with["connection"]?.string)
+    }
+
+    /// An environment, or `{"environment","channels"}`.
+    private static func registration(_ step: TraceStep) throws -> PushCommand {
+        let with = step["with"] ?? "sandbox"
+        let environment = with.members == nil ? with : with["environment"] ?? "sandbox"
+        let channels = with["channels"]?.items?.compactMap(\.string)
+        return .register(app: step.app, try PushEnvironment(json: environment), channels: channels)
+    }
+
+    /// `{"channel","policy": 1 by default,"environment","priority","expiration": seconds from now}`.
+    private static func broadcast(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingBroadcast {
+        let document = step.with
+        let expiration = document["expiration"]?.int
+        return IncomingBroadcast(
+            app: step.app, channel: try #require(document["channel"]?.string),
+            environment: try PushEnvironment(json: document["environment"] ?? "sandbox"), requestID: "request",
+            priority: document["priority"]?.int ?? 10,
+            expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
+            neverStored: document["policy"]?.int == 0 || expiration == 0,
+            payload: ["aps": ["event": "update", "content-state": ["score": 1]]])
+    }
+
+    /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's,
+    /// "padding": bytes}`.
+    private static func push(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingPush {
+        let document = step.with
+        // All tokens of the app, oldest first.
+        let known = try player.runtime.log.compactMap { event in
+            event.type == PushEvent.TokenRegistered.type && event.app == step.app
+                ? try JSON(parsing: event.data)["token"]?.string : nil
+        }
+        let which = document["token"]?.int ?? known.count - 1
+        let expiration = document["expiration"]?.int
+        var payload: JSON = ["aps": document["aps"] ?? ["alert": "hello"]]
+        if let bytes = document["padding"]?.int {
+            payload = payload.overlaid(with: ["padding": .string(String(repeating: "x", count: bytes))])
+        }
+        return IncomingPush(
+            token: known.indices.contains(which) ? known[which] : String(repeating: "0", count: 64),
+            app: document["topic"]?.string ?? step.app, topic: step.app,
+            pushType: try PushType(json: document["type"] ?? "alert"),
+            environment: try PushEnvironment(json: document["environment"] ?? "sandbox"), apnsID: "apns",
+            notification: try #require(document["id"]?.string), priority: document["priority"]?.int ?? 10,
+            collapseID: document["collapse"]?.string,
+            expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
+            neverStored: expiration == 0, payload: payload)
+    }
+}
+
+extension TraceStep {
+    fileprivate func event<D: EventData>(_ type: D.Type, overlaidWith over: JSON) throws -> D {
+        try D(json: try JSON(parsing: D.placeholder.jsonBytes).overlaid(with: over))
+    }
+}
