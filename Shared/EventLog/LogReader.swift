@@ -22,15 +22,20 @@ public enum LogReader {
         ORDER BY log_offset LIMIT $4
         """)
 
-    /// Reads like ``following``, but after a consumer's cursor, so that one round trip reads the cursor and its events.
-    /// Parameters: partition, consumer, types, limit.
-    public static let behindCursor = Statement(
+    /// Reads events of some types behind a consumer's cursor in each of some partitions, oldest first, within
+    /// ``scanLimit``. One round trip reads the cursors and their events. Parameters: partitions, consumer, the most
+    /// events of each partition, types.
+    public static let behindCursors = Statement(
         """
-        SELECT \(columns) FROM bus.events
-        WHERE partition = $1 AND type = ANY($3)
-            AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
-            AND log_offset <= (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2) + \(scanLimit)
-        ORDER BY log_offset LIMIT $4
+        SELECT e.* FROM unnest($1::int4[], $3::int8[]) AS a (asked, most)
+        CROSS JOIN LATERAL (
+            SELECT c.log_offset FROM bus.cursors AS c WHERE c.partition = a.asked AND c.consumer = $2) AS c (position)
+        CROSS JOIN LATERAL (
+            SELECT \(columns) FROM bus.events
+            WHERE partition = a.asked AND type = ANY($4)
+                AND log_offset > c.position AND log_offset <= c.position + \(scanLimit)
+            ORDER BY log_offset LIMIT a.most) AS e
+        ORDER BY e.partition, e.log_offset
         """)
 
     /// Reads all events after an offset, oldest first. Parameters: partition, offset, limit.

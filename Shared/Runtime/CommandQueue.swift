@@ -85,6 +85,11 @@ final class CommandQueue<M: Machine>: Sendable {
     var count: Int { state.withLock { $0.waiting.count } }
     var isEmpty: Bool { count == 0 }
 
+    /// Whether a condition holds for the oldest command.
+    func isFirst(where condition: (Submission<M>) -> Bool) -> Bool {
+        state.withLock { $0.waiting.first.map { condition($0.submission) } ?? false }
+    }
+
     /// Takes the oldest commands.
     ///
     /// - Parameter isAlone: whether a command must be alone in its batch. It also ends the batch before it.

@@ -112,7 +112,7 @@ extension DurableRuntime {
     ///   `IdempotencyConflict`.
     @discardableResult
     public func replay(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
-        try await worker(of: key).release(Release(key: key, discardsFirst: false, request: request))
+        try await engine.release(Release(key: key, discardsFirst: false, request: request))
     }
 
     /// Discards the first event, processes the letters behind it, and frees the device.
@@ -123,7 +123,7 @@ extension DurableRuntime {
     /// - Throws: ``DeadLetterError``, `IdempotencyConflict`.
     @discardableResult
     public func discard(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
-        try await worker(of: key).release(Release(key: key, discardsFirst: true, request: request))
+        try await engine.release(Release(key: key, discardsFirst: true, request: request))
     }
 
     /// Records a request that is not a command of the machine, with its answer, once.
@@ -132,6 +132,6 @@ extension DurableRuntime {
     /// - Returns: the recorded answer; nil for a new request.
     /// - Throws: `IdempotencyConflict`, or a `PostgresError`.
     public func once(_ request: Idempotency, of key: AggregateKey, answer: [UInt8] = []) async throws -> [UInt8]? {
-        try await worker(of: key).book.once(request, answer: answer, pool)
+        try await engine.book(of: key).once(request, answer: answer, pool)
     }
 }

@@ -14,7 +14,7 @@ import Synchronization
 /// Several processes may run the same machine. They share the partitions by leases, and the locks of the cursor rows
 /// keep their batches apart.
 public final class DurableRuntime<M: Machine>: Service {
-    private let workers: [PartitionWorker<M>]
+    let engine: BatchEngine<M>
     private let leases: LeaseKeeper<M>
     private let wakeUps: WakeUpSender
     /// The receiver of wake-ups. The runtime runs it, and other readers of the log in this process share it.
@@ -52,35 +52,30 @@ public final class DurableRuntime<M: Machine>: Service {
         standing = Statements.standing(M.name)
         self.wakeUps = wakeUps
         updates = WakeUpReceiver(options, sender: wakeUps, logger: logger)
-        let trials = AsyncSemaphore(1)
         let budget = StateBudget(cacheBytes)
         self.budget = budget
-        // One connection is left for reads.
-        let semaphore = AsyncSemaphore(max(1, pool.metrics.size - 1))
-        workers = (0..<partitions).map {
-            PartitionWorker(
-                partition: $0, of: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps,
-                trials: trials,
-                semaphore: semaphore, budget: budget, logger: logger)
-        }
-        leases = LeaseKeeper(options, member: member, workers: workers, logger: logger)
+        let engine = BatchEngine<M>(
+            partitions: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps, budget: budget,
+            logger: logger)
+        self.engine = engine
+        leases = LeaseKeeper(options, member: member, engine: engine, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
             // An older member can't read upgraded states. Nor can the old program after a rollback.
             leases.membership.withLock({ $0.oldest >= M.version }) ? await leases.owned : []
         }
-        let progress = workers.map(\.progress)
+        let progress = engine.inboxes.map(\.progress)
         blockers = BlockerWatch(
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
             logger: logger)
         let pools = [pool, leases.pool, blockers.pool]
         watchdog = Watchdog(limits, progress: progress, queries: { pools.flatMap(\.callDeadlines) }, logger: logger)
-        updates.follow { [workers] updates in
+        updates.follow { [engine] updates in
             switch updates {
-            case .everything: for worker in workers { await worker.wake() }
+            case .everything: for partition in engine.inboxes.indices { engine.look(partition) }
             case .wakeUp(let wakeUp) where !wakeUp.isOwn:
                 let isOfInterest = wakeUp.types.map { !M.follows.isDisjoint(with: $0) } ?? true
-                for partition in wakeUp.partitions where workers.indices.contains(partition) {
-                    await workers[partition].hear(isOfInterest: isOfInterest)
+                for partition in wakeUp.partitions where engine.inboxes.indices.contains(partition) {
+                    if engine.inboxes[partition].hear(isOfInterest: isOfInterest) { engine.wake() }
                 }
             case .wakeUp, .clock: break
             }
@@ -101,7 +96,7 @@ public final class DurableRuntime<M: Machine>: Service {
         waiting: (@Sendable () async throws -> Answer) async throws -> Answer = { try await $0() }
     ) async throws -> Answer {
         do {
-            do { return try await worker(of: submission.key).submit(submission) } catch let early as EarlyRefusal {
+            do { return try await engine.submit(submission) } catch let early as EarlyRefusal {
                 return try await waiting { try await self.submitAgain(submission, after: early) }
             }
         } catch let error as RuntimeError {
@@ -121,13 +116,11 @@ public final class DurableRuntime<M: Machine>: Service {
         return error
     }
 
-    func worker(of key: AggregateKey) -> PartitionWorker<M> { workers[key.partition(of: workers.count)] }
-
     /// Returns the stored state of an aggregate with the offset of its last event; nil before its first event.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
             "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
-        let partition = key.partition(of: workers.count)
+        let partition = engine.inbox(of: key).partition
         let rows = try await pool.execute(Query(statement, [.int4(Int32(partition)), .text(key.description)]))
         guard let row = rows.first else { return nil }
         let stored = try StoredState(row)
@@ -147,7 +140,7 @@ public final class DurableRuntime<M: Machine>: Service {
     ///
     /// - Returns: false after the timeout.
     public func hasReached(partition: Int, offset: Int, within patience: Duration) async throws -> Bool {
-        guard workers.indices.contains(partition) else { return false }
+        guard engine.inboxes.indices.contains(partition) else { return false }
         return try await hasReached(partition: partition, offset: offset, by: .now + patience)
     }
 
@@ -165,18 +158,14 @@ public final class DurableRuntime<M: Machine>: Service {
     }
 
     private func fold(_ key: AggregateKey, upTo offset: Int, count: Int) async throws -> Aggregate<M> {
-        try await Aggregate.folded(key, partition: key.partition(of: workers.count), upTo: offset, count: count) {
+        try await Aggregate.folded(key, partition: engine.inbox(of: key).partition, upTo: offset, count: count) {
             [pool] in try await pool.execute($0)
         }
     }
 
     /// The state of each partition in this process. ``PartitionState/halted(_:)`` is worth an alert.
     public var partitionStates: [PartitionState] {
-        get async {
-            var states: [PartitionState] = []
-            for worker in workers { states.append(await worker.state) }
-            return states
-        }
+        get async { await engine.states }
     }
 
     /// The approximate memory of the cached states, in bytes.
@@ -184,7 +173,7 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// The partitions without progress in this process, each with its cause and start. It returns at once, even while a
     /// worker is blocked.
-    public var stuckPartitions: [StuckPartition] { workers.compactMap { $0.progress.stuck } }
+    public var stuckPartitions: [StuckPartition] { engine.inboxes.compactMap { $0.progress.stuck } }
 
     /// Returns the ``stuckPartitions`` that have failed or waited for a lock for longer than a time. Halted ones are
     /// not included: they wait for an update.
@@ -204,12 +193,12 @@ public final class DurableRuntime<M: Machine>: Service {
         watchdog.start()
         defer { watchdog.stop() }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for worker in workers { group.addTask { await worker.run() } }
+            group.addTask { await self.engine.run() }
             group.addTask { await self.background() }
             try await group.next()
-            // The background ended: graceful shutdown. Workers finish the queued commands, then the leases are
+            // The background ended: graceful shutdown. The engine finishes the queued commands, then the leases are
             // released.
-            for worker in self.workers { await worker.stop() }
+            await self.engine.stop()
             while let _ = try await group.next() {}
             await self.leases.releaseAll()
         }
@@ -238,7 +227,9 @@ public final class DurableRuntime<M: Machine>: Service {
             count += 1
             let now = clock.now
             let isGlance = count % 10 == 0
-            for worker in workers where worker.isDue(at: now) || isGlance && worker.isToGlance() { await worker.wake() }
+            for inbox in engine.inboxes where inbox.isDue(at: now) || isGlance && inbox.takesSkips() {
+                engine.look(inbox.partition)
+            }
             try? await Task.sleep(for: .milliseconds(10))
         }
     }
@@ -246,7 +237,7 @@ public final class DurableRuntime<M: Machine>: Service {
     /// Separate from the tick, which may wait for the database.
     private func refuseStale() async {
         repeat {
-            for worker in workers { worker.refuseStale(at: .now) }
+            for inbox in engine.inboxes { inbox.refuseStale(at: .now) }
         } while (try? await Task.sleep(for: .milliseconds(500))) != nil
     }
 
@@ -254,12 +245,12 @@ public final class DurableRuntime<M: Machine>: Service {
     private func look() async {
         do {
             let partitions = try await pool.execute(standing, .text(M.name)).decode((Int, Bool, Instant?).self)
-            for (partition, isBehind, deadline) in partitions where workers.indices.contains(partition) {
-                await workers[partition].note(isBehind: isBehind, nextDeadline: deadline)
+            for (partition, isBehind, deadline) in partitions where engine.inboxes.indices.contains(partition) {
+                await engine.note(partition, isBehind: isBehind, nextDeadline: deadline)
             }
         } catch {
-            // Each worker then looks itself and logs its own error.
-            for worker in workers { await worker.wake() }
+            // Each partition then looks itself, and logs its own error.
+            for partition in engine.inboxes.indices { engine.look(partition) }
         }
     }
 }

@@ -13,35 +13,14 @@ struct EarlyRefusal: Error {
     let unread: Int
 }
 
-extension PartitionWorker {
-    /// Takes back refusals about aggregates with unread events. It makes no query if the log was read to its head, or
-    /// if the batch has no refusals.
-    func suspendRefusals(
-        of submissions: [Submission<M>], _ first: BatchInput<M>, _ batch: inout Batch<M>, _ connection: Connection
-    ) async throws {
-        guard first.position < first.head, !M.follows.isEmpty else { return }
-        let refused = submissions.indices.filter { index in
-            guard case .refused(let error) = batch.verdicts[index], !(error is RuntimeError) else { return false }
-            return submissions[index].settledAt.map { first.position < $0 } ?? true
-        }
-        guard !refused.isEmpty else { return }
-        let keys = Set(refused.map { submissions[$0].key.description }).sorted()
-        let rows = try await connection.execute(
-            Statements.unreadOf, .partition(partition), .int(first.position), .int(first.head), .texts(keys),
-            .texts(M.follows.sorted()))
-        let unread = Dictionary(uniqueKeysWithValues: try rows.decode((AggregateKey, Int).self))
-        for index in refused {
-            guard let last = unread[submissions[index].key] else { continue }
-            batch.overrule(index, by: .refused(EarlyRefusal(unread: submissions[index].settledAt ?? last)))
-        }
-    }
-
-    /// Makes the next batch read the log at once.
+extension BatchEngine {
+    /// Makes the next batch of a partition read the log at once.
     ///
     /// - Returns: false if this process can't: another one has the lease, or the log can't be consumed.
-    func readsAtOnce() -> Bool {
+    func readsAtOnce(_ partition: Int) -> Bool {
+        machines[partition].look(now: .now)
         wake()
-        return isAboutToRead
+        return machines[partition].takesLog
     }
 }
 
@@ -52,16 +31,16 @@ extension DurableRuntime {
     /// Waits until the cursor has passed the unread events, and submits the command again.
     func submitAgain(_ submission: Submission<M>, after early: EarlyRefusal) async throws -> Answer {
         let end = ContinuousClock.now + Self.settlingTime
-        let worker = worker(of: submission.key)
+        let partition = engine.inbox(of: submission.key).partition
         var again = submission
         again.settledAt = early.unread
         while true {
             // The lease's owner reads and decides in one batch. Elsewhere the command waits for the owner.
-            if await !worker.readsAtOnce() {
-                let isRead = try await hasReached(partition: worker.partition, offset: early.unread, by: end)
+            if await !engine.readsAtOnce(partition) {
+                let isRead = try await hasReached(partition: partition, offset: early.unread, by: end)
                 guard isRead else { throw RuntimeError.behind }
             }
-            do { return try await worker.submit(again) } catch is EarlyRefusal {
+            do { return try await engine.submit(again) } catch is EarlyRefusal {
                 guard .now < end else { throw RuntimeError.behind }
             }
         }
@@ -72,14 +51,14 @@ extension DurableRuntime {
     ///
     /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
     public func catchUp(with key: AggregateKey) async throws {
-        let worker = worker(of: key)
+        let partition = engine.inbox(of: key).partition
         let rows = try await pool.execute(
-            Statements.unread, .partition(worker.partition), .text(M.name), .key(key), .texts(M.follows.sorted()),
+            Statements.unread, .partition(partition), .text(M.name), .key(key), .texts(M.follows.sorted()),
             rowsExpected: 1)
         guard let unread = try rows[0].decode(Int?.self) else { return }
-        await worker.wake()
+        engine.look(partition)
         let end = ContinuousClock.now + Self.settlingTime
-        guard try await hasReached(partition: worker.partition, offset: unread, by: end) else {
+        guard try await hasReached(partition: partition, offset: unread, by: end) else {
             throw RuntimeError.behind
         }
     }

@@ -23,6 +23,9 @@ struct StoredState: Sendable {
     /// The offset of its last event.
     let offset: Int
 
+    /// The number of columns that it reads.
+    static let columnCount = 6
+
     /// - Parameter row: with the columns of ``Statements/stateColumns``.
     init(_ row: Row) throws(PostgresError) {
         let time: Instant

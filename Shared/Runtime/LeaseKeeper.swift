@@ -32,7 +32,7 @@ actor LeaseKeeper<M: Machine> {
     /// Readiness reads it without waiting.
     nonisolated let membership = Mutex(Membership())
     private let member: UUID
-    private let workers: [PartitionWorker<M>]
+    private let engine: BatchEngine<M>
     private let logger: Logger
     private(set) var owned: Set<Int> = []
     /// Partitions whose log only a newer program can read. Newer members take them.
@@ -46,10 +46,10 @@ actor LeaseKeeper<M: Machine> {
     /// Whether a round succeeded within the term of a lease.
     var isCurrent: Bool { lastRound.map { $0.duration(to: .now) < .seconds(Self.term) } ?? false }
 
-    init(_ options: ConnectionOptions, member: UUID, workers: [PartitionWorker<M>], logger: Logger) {
+    init(_ options: ConnectionOptions, member: UUID, engine: BatchEngine<M>, logger: Logger) {
         pool = ConnectionPool(options, size: 1, logger: logger)
         self.member = member
-        self.workers = workers
+        self.engine = engine
         self.logger = logger
     }
 
@@ -69,9 +69,7 @@ actor LeaseKeeper<M: Machine> {
     /// A member with a halted partition leaves the membership. Otherwise a partition that it can't take would wait for
     /// it. It keeps its other partitions, and takes no more while there are other members.
     private func round() async throws {
-        for partition in owned {
-            if await workers[partition].halt != nil { halted.insert(partition) }
-        }
+        halted.formUnion(await engine.halted.intersection(owned))
         let enrol = Query(
             Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term), .int4(Int32(M.version))])
         let rows = try await pool.execute([
@@ -80,21 +78,21 @@ actor LeaseKeeper<M: Machine> {
             Query(Statements.living, [.text(M.name), .uuid(member)]),
             Query(Statements.free, [.text(M.name)]),
             Query(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
-            Query(Statements.condemnedCommands, [.text(M.name), .int4(Int32(PartitionWorker<M>.triesOfCommand))]),
+            Query(Statements.condemnedCommands, [.text(M.name), .int4(Int32(CommandGuard.tries))]),
         ])
         // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
         try await guardCommands(isYoung || rows[4][0].decode(Bool.self), condemned: Set(rows[5].decode(String.self)))
         let (living, oldest, newest, others) = try rows[2][0].decode((Int, Int, Int, Int).self)
         membership.withLock { $0 = Membership(others: others, oldest: oldest, newest: newest) }
-        let share = (workers.count + max(1, living) - 1) / max(1, living)
+        let share = (engine.inboxes.count + max(1, living) - 1) / max(1, living)
         for partition in owned.sorted() {
             let isTooMany = halted.isEmpty ? owned.count > share : halted.contains(partition)
             if isTooMany { try await release(partition) } else { try await renew(partition) }
         }
         let takesMore = halted.isEmpty || living == 0
         for partition in try rows[3].decode(Int.self) where takesMore && owned.count < share {
-            guard workers.indices.contains(partition), !halted.contains(partition) else { continue }
+            guard engine.inboxes.indices.contains(partition), !halted.contains(partition) else { continue }
             try await acquire(partition)
         }
     }
@@ -102,7 +100,7 @@ actor LeaseKeeper<M: Machine> {
     private func guardCommands(_ isOn: Bool, condemned: Set<String>) async {
         guard commandGuard?.isOn != isOn || commandGuard?.condemned != condemned else { return }
         commandGuard = (isOn, condemned)
-        for worker in workers { await worker.guardCommands(isOn, condemned: condemned) }
+        await engine.guardCommands(isOn, condemned: condemned)
     }
 
     /// Deletes the oldest idempotency answers of one partition at a time.
@@ -132,7 +130,7 @@ actor LeaseKeeper<M: Machine> {
                 Query(statement, parameters),
             ])[1]
         } catch  where error.isLockTimeout {
-            workers[partition].progress.failed(.heldUp)
+            engine.inboxes[partition].progress.failed(.heldUp)
             return nil
         }
     }
@@ -141,7 +139,7 @@ actor LeaseKeeper<M: Machine> {
         let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
         guard let rows = changed, rows.isEmpty else { return }
         owned.remove(partition)
-        await workers[partition].leaseLost()
+        await engine.leaseLost(partition)
         logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
     }
 
@@ -151,11 +149,11 @@ actor LeaseKeeper<M: Machine> {
         guard let (epoch, attempts) = try lease?.decode((Int, Int).self) else { return }
         owned.insert(partition)
         swept[partition] = nil
-        await workers[partition].hold(owner: member, epoch: epoch, isSuspicious: attempts > 1)
+        await engine.hold(partition, .init(owner: member, epoch: epoch), isSuspicious: attempts > 1)
     }
 
     private func release(_ partition: Int) async throws {
-        await workers[partition].leaseLost()
+        await engine.leaseLost(partition)
         owned.remove(partition)
         // If the row stays locked, the lease expires.
         _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])

@@ -4,9 +4,8 @@ import Machines
 import Records
 import Synchronization
 
-/// The cached aggregates of one partition, in the order of their last use.
-///
-/// A batch takes all of them out, changes them in place and gives them back. Meanwhile nothing here can be evicted.
+/// The cached aggregates of one partition, in the order of their last use. A batch works on copies, which are cheap, and
+/// stores the changed ones after its commit.
 final class StateCache<M: Machine>: Evictable {
     private struct Entry {
         var cost: Int
@@ -19,12 +18,13 @@ final class StateCache<M: Machine>: Evictable {
         var entries: [AggregateKey: Entry] = [:]
         /// Each use of an aggregate, oldest first. Only the last use of an aggregate counts.
         var uses: Deque<(key: AggregateKey, used: Int)> = []
-        var isLent = false
         var cost = 0
 
-        mutating func use(_ key: AggregateKey, _ size: Int, _ now: Int) {
-            let cost = StateBudget.cost(ofStored: size)
-            self.cost += cost - (entries[key]?.cost ?? 0)
+        /// - Parameter size: the size of the stored form, in bytes; nil if it is unchanged.
+        mutating func use(_ key: AggregateKey, _ size: Int?, _ now: Int) {
+            let known = entries[key]?.cost
+            let cost = size.map(StateBudget.cost) ?? known ?? StateBudget.cost(ofStored: 0)
+            self.cost += cost - (known ?? 0)
             entries[key] = Entry(cost: cost, used: now)
             uses.append((key, now))
         }
@@ -53,13 +53,13 @@ final class StateCache<M: Machine>: Evictable {
         state.withLock { state in Set(keys.filter { state.aggregates[$0] == nil }) }
     }
 
-    /// Lends all aggregates to a batch, until it gives them back or drops them.
-    func lend() -> [AggregateKey: Aggregate<M>] {
+    /// Returns the cached aggregates with these keys.
+    func values(of keys: some Collection<AggregateKey>) -> [AggregateKey: Aggregate<M>] {
         state.withLock { state in
-            state.isLent = true
-            var lent: [AggregateKey: Aggregate<M>] = [:]
-            swap(&lent, &state.aggregates)
-            return lent
+            var values: [AggregateKey: Aggregate<M>] = [:]
+            values.reserveCapacity(keys.count)
+            for key in keys { values[key] = state.aggregates[key] }
+            return values
         }
     }
 
@@ -75,21 +75,16 @@ final class StateCache<M: Machine>: Evictable {
         budget.spend(-cost)
     }
 
-    /// Takes lent aggregates back.
+    /// Stores the aggregates of a batch.
     ///
     /// - Parameter sizes: the sizes of the stored forms that the batch read or changed, in bytes.
-    func giveBack(_ aggregates: [AggregateKey: Aggregate<M>], sizes: [AggregateKey: Int]) {
+    func store(_ aggregates: [AggregateKey: Aggregate<M>], sizes: [AggregateKey: Int]) {
         let now = budget.nextUse()
         let change = state.withLock { state in
             let before = state.cost
-            state.aggregates = aggregates
-            state.isLent = false
-            for (key, size) in sizes where aggregates[key] != nil { state.use(key, size, now) }
-            if state.entries.count != aggregates.count {
-                // Rare: an abandoned batch has read some of them.
-                for (key, aggregate) in aggregates where state.entries[key] == nil {
-                    state.use(key, aggregate.state.binary.count, now)
-                }
+            for (key, aggregate) in aggregates {
+                state.aggregates[key] = aggregate
+                state.use(key, sizes[key], now)
             }
             state.forgetFormerUses()
             return state.cost - before
@@ -100,7 +95,6 @@ final class StateCache<M: Machine>: Evictable {
     /// The oldest use; nil if nothing can be evicted.
     var oldestUse: Int? {
         state.withLock { state -> Int? in
-            guard !state.isLent else { return nil }
             state.skipFormerUses()
             return state.uses.first?.used
         }
@@ -110,7 +104,6 @@ final class StateCache<M: Machine>: Evictable {
         let (evicted, freed) = state.withLock { state -> ([Aggregate<M>], Int) in
             var evicted: [Aggregate<M>] = []
             let before = state.cost
-            guard !state.isLent else { return ([], 0) }
             state.skipFormerUses()
             while let use = state.uses.first, use.used <= last, before - state.cost < cost {
                 if let aggregate = state.aggregates.removeValue(forKey: use.key) { evicted.append(aggregate) }

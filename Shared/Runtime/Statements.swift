@@ -1,9 +1,8 @@
 import Postgres
 
-/// The statements of the hot path. Each names exactly one partition.
+/// The statements of the hot path. Each takes a list of partitions, and reads or writes rows of these partitions only.
 ///
-/// The statements of the second pipeline are sent together with the COMMIT. So each raises an error if it does not do
-/// its work.
+/// The statements of the commit are sent together with the COMMIT. So each raises an error if it does not do its work.
 struct Statements: Sendable {
     /// The columns that ``StoredState`` reads.
     static let stateColumns = "key, state, machine_version::int8, event_count, decided_at, version"
@@ -13,6 +12,8 @@ struct Statements: Sendable {
     /// Limits the effect of a process that is stopped in the middle of a batch: it blocks its own partition, but not
     /// all connections of the others. It ends with the transaction.
     static let limitLocks = Statement("SELECT set_config('lock_timeout', '1s', true)")
+    /// A partition whose cursor another session holds for longer tries again later, without a connection meanwhile.
+    static let limitCursorLock = Statement("SELECT set_config('lock_timeout', '50ms', true)")
     let rollback = Statement("ROLLBACK")
     let commit = Statement("COMMIT")
     let states: Statement
@@ -27,42 +28,38 @@ struct Statements: Sendable {
     init(service: String) {
         states = Statement(
             """
-            SELECT \(Self.stateColumns) FROM "\(service)".states
-            WHERE partition = $1 AND key = ANY($2)
+            SELECT \(Self.stateColumns), partition::int8
+            FROM unnest($1::int4[], $2::text[]) AS asked (partition, key)
+            JOIN "\(service)".states AS s USING (partition, key)
             """)
-        // One more than can fire in a batch, so that the next deadline is known without another query.
-        deadlines = Statement(
-            """
-            SELECT key, next_deadline FROM "\(service)".states
-            WHERE partition = $1 AND next_deadline IS NOT NULL ORDER BY next_deadline, key LIMIT $2
-            """)
+        deadlines = Self.deadlines(service, others: "")
         // For partitions with parked keys, whose deadlines would stay at the front for ever.
-        deadlinesOfOthers = Statement(
-            """
-            SELECT s.key, s.next_deadline FROM "\(service)".states AS s
-            WHERE s.partition = $1 AND s.next_deadline IS NOT NULL AND NOT EXISTS (
-                SELECT FROM bus.dead_letters AS d
-                WHERE d.partition = $1 AND d.consumer = '\(service)' AND d.key = s.key)
-            ORDER BY s.next_deadline, s.key LIMIT $2
-            """)
-        // Runs after the append, which locks the head. `back` counts events back from the head. `base` is the event
+        deadlinesOfOthers = Self.deadlines(
+            service,
+            others: """
+                AND NOT EXISTS (
+                    SELECT FROM bus.dead_letters AS d
+                    WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key)
+                """)
+        // Runs after the append, which locks the heads. `back` counts events back from the head. `base` is the event
         // count of the state before the decision. If the stored state has another count, another process has changed
         // it, and the statement fails. It never overwrites a newer state.
         writeStates = Statement(
             """
             INSERT INTO "\(service)".states AS s
                 (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
-            SELECT $1, n.key, n.state, $2, (SELECT head FROM bus.partitions WHERE partition = $1) - n.back,
+            SELECT n.partition, n.key, n.state, $1, p.head - n.back,
                 CASE WHEN n.base = n.stored THEN n.event_count
                     ELSE bus.expect(n.stored, n.base, 'the event count of a stored state') END,
                 n.decided_at, n.next_deadline
             FROM (
                 SELECT u.*, coalesce((
                     SELECT o.event_count FROM "\(service)".states AS o
-                    WHERE o.partition = $1 AND o.key = u.key), 0) AS stored
-                FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
-                    AS u (key, state, back, event_count, decided_at, next_deadline, base)
+                    WHERE o.partition = u.partition AND o.key = u.key), 0) AS stored
+                FROM unnest($2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
+                    AS u (partition, key, state, back, event_count, decided_at, next_deadline, base)
                 OFFSET 0) AS n
+            JOIN bus.partitions AS p ON p.partition = n.partition
             ON CONFLICT (partition, key) DO UPDATE SET state = excluded.state, machine_version = excluded.machine_version,
                 version = excluded.version, decided_at = excluded.decided_at, next_deadline = excluded.next_deadline,
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
@@ -94,22 +91,44 @@ struct Statements: Sendable {
             """)
     }
 
-    let lockCursor = Statement(
-        """
-        SELECT c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
+    /// Reads the deadlines of partitions up to a time, and the first one after it, in order. Parameters: partitions,
+    /// the most deadlines of each, time.
+    private static func deadlines(_ service: String, others: String) -> Statement {
+        Statement(
+            """
+            SELECT a.partition::int8, d.key, d.next_deadline
+            FROM unnest($1::int4[], $2::int8[]) AS a (partition, most)
+            CROSS JOIN LATERAL (
+                (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
+                    WHERE s.partition = a.partition AND s.next_deadline <= $3 \(others)
+                    ORDER BY s.next_deadline, s.key LIMIT a.most)
+                UNION ALL
+                (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
+                    WHERE s.partition = a.partition AND s.next_deadline > $3 \(others)
+                    ORDER BY s.next_deadline, s.key LIMIT 1)) AS d
+            ORDER BY a.partition, d.next_deadline, d.key
+            """)
+    }
+
+    private static let cursors = """
+        SELECT c.partition::int8, c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
             c.owner IS NOT NULL AND c.lease_expires < clock_timestamp(),
             c.served_at < clock_timestamp() - interval '1 second', lower(c.outage), upper(c.outage)
         FROM bus.cursors AS c
-        WHERE c.partition = $1 AND c.consumer = $2 FOR UPDATE
-        """)
+        WHERE c.partition = ANY($1) AND c.consumer = $2 ORDER BY c.partition FOR UPDATE
+        """
+    /// Locks the cursors of partitions, in order. Parameters: partitions, consumer.
+    static let lockCursors = Statement(cursors)
+    /// Locks the cursors that no other session holds.
+    static let lockFreeCursors = Statement(cursors + " SKIP LOCKED")
     /// Returns the offset of an event after another offset; null if it is not there, or without an id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
-    /// The clock's setting, the partition's head, and the database's own time.
-    let clockAndHead = Statement(
+    /// The clock's setting, the head of each partition, and the database's own time.
+    static let clockAndHeads = Statement(
         """
-        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp()
-        FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = $1
+        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp(), p.partition::int8
+        FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = ANY($1)
         """)
     /// Returns each key's last event between two offsets that has one of the types. Parameters: partition, offset,
     /// offset, keys, types.
@@ -126,41 +145,55 @@ struct Statements: Sendable {
         WHERE partition = $1 AND key = $3 AND type = ANY($4)
             AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
         """)
-    let idempotency = Statement(
-        "SELECT key, fingerprint, answer FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = ANY($3)")
+    /// Reads the stored answers of idempotency keys. Parameters: partitions, service, keys.
+    static let answers = Statement(
+        """
+        SELECT i.partition::int8, i.key, i.fingerprint, i.answer
+        FROM unnest($1::int4[], $3::text[]) AS a (partition, key)
+        JOIN bus.idempotency AS i ON i.partition = a.partition AND i.service = $2 AND i.key = a.key
+        """)
+    /// Locks the heads of partitions in order, so that two services can't wait for each other.
+    static let lockHeads = Statement(
+        "SELECT head FROM bus.partitions WHERE partition = ANY($1) ORDER BY partition FOR UPDATE")
     // Inserts all rows or fails. Only an unknown partition would give a null offset, so it raises an error.
-    let append = Statement(
+    static let append = Statement(
         """
         WITH moved AS (
-            UPDATE bus.partitions SET head = head + $2, day = greatest(day, current_date)
-            WHERE partition = $1 RETURNING head, day)
+            UPDATE bus.partitions AS p SET head = p.head + n.count, day = greatest(p.day, current_date)
+            FROM unnest($1::int4[], $2::int8[]) AS n (partition, count)
+            WHERE p.partition = n.partition RETURNING p.partition, p.head, p.day, n.count)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
             causationid, traceparent, data)
-        SELECT $1, coalesce((SELECT head FROM moved), bus.expect(0, 1, 'the number of partitions')) - $2 + e.n,
-            (SELECT day FROM moved), e.id, $3, e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid,
-            e.traceparent, e.data
-        FROM unnest($4::uuid[], $5::text[], $6::int4[], $7::text[], $8::text[], $9::int8[], $10::uuid[],
-            $11::uuid[], $12::text[], $13::json[]) WITH ORDINALITY
-            AS e (id, type, version, key, app, time, correlationid, causationid, traceparent, data, n)
+        SELECT e.partition, coalesce(m.head - m.count, bus.expect(0, 1, 'the number of partitions')) + e.n, m.day, e.id, $3,
+            e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid, e.traceparent, e.data
+        FROM unnest($4::int4[], $5::int8[], $6::uuid[], $7::text[], $8::int4[], $9::text[], $10::text[], $11::int8[],
+            $12::uuid[], $13::uuid[], $14::text[], $15::json[])
+            AS e (partition, n, id, type, version, key, app, time, correlationid, causationid, traceparent, data)
+        LEFT JOIN moved AS m ON m.partition = e.partition
         """)
-    // If the position was the head before the append, the cursor also skips its own events. $6 is the epoch of the
-    // lease; null for a batch with only commands. $8 is true if the log was read to its head and nothing is due.
-    // Returns the head.
-    let moveCursor = Statement(
+    // If the position was the head before the append, the cursor also skips its own events. `epoch` is that of the
+    // lease; null for a batch with only commands. `is_at_head` is true if the log was read to its head and nothing is
+    // due. Returns the heads.
+    static let moveCursors = Statement(
         """
         WITH moved AS (
-            UPDATE bus.cursors SET last_batch = $3, parked = parked + $7, attempts = CASE WHEN $8 THEN 0 ELSE attempts END,
-                log_offset = CASE
-                    WHEN $4 = (SELECT head FROM bus.partitions WHERE partition = $1) - $5 THEN $4 + $5 ELSE $4 END
-            WHERE partition = $1 AND consumer = $2 AND ($6 IS NULL OR epoch = $6) RETURNING 1)
-        SELECT (SELECT head FROM bus.partitions WHERE partition = $1),
-            CASE WHEN EXISTS (SELECT FROM moved) THEN 1
-                ELSE bus.expect(0, 1, 'the number of cursors moved') END
+            UPDATE bus.cursors AS c SET last_batch = n.batch, parked = c.parked + n.parked,
+                attempts = CASE WHEN n.is_at_head THEN 0 ELSE c.attempts END,
+                log_offset = n.position + CASE WHEN n.position = p.head - n.count THEN n.count ELSE 0 END
+            FROM unnest($2::int4[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[])
+                AS n (partition, batch, position, count, epoch, parked, is_at_head)
+            JOIN bus.partitions AS p ON p.partition = n.partition
+            WHERE c.partition = n.partition AND c.consumer = $1 AND (n.epoch IS NULL OR c.epoch = n.epoch)
+            RETURNING c.partition, p.head)
+        SELECT a.partition::int8, m.head,
+            CASE WHEN m.partition IS NULL THEN bus.expect(0, 1, 'the number of cursors moved') END
+        FROM unnest($2::int4[]) AS a (partition) LEFT JOIN moved AS m USING (partition)
         """)
-    let storeAnswers = Statement(
+    /// Parameters: partitions, service, keys, fingerprints, answers.
+    static let storeAnswers = Statement(
         """
         INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer)
-        SELECT $1, $2, a.key, a.fingerprint, a.answer
-        FROM unnest($3::text[], $4::bytea[], $5::bytea[]) AS a (key, fingerprint, answer)
+        SELECT a.partition, $2, a.key, a.fingerprint, a.answer
+        FROM unnest($1::int4[], $3::text[], $4::bytea[], $5::bytea[]) AS a (partition, key, fingerprint, answer)
         """)
 }

@@ -67,6 +67,6 @@ extension ConnectionPool {
                 Query(Statement("BEGIN")), Query(Self.appendForeignEvent, values, rowsExpected: 1),
                 Query(Statement("COMMIT")),
             ] + (wakesUp ? [notice] : []))
-        return (partition, try rows[1][0].int(0))
+        return (partition, try rows[1][0].decode(Int.self))
     }
 }

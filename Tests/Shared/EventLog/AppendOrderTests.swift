@@ -45,7 +45,7 @@ import Timeline
             let isRolledBack = number % 3 == 2
             _ = try await pool.execute([
                 Query(statements.begin), Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
-                Batch<Counter>.append(events, to: 0, statements),
+                Statements.append([(partition: 0, events: events)], source: "other"),
                 Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
                 Query(isRolledBack ? statements.rollback : statements.commit),
             ])

@@ -1,7 +1,7 @@
 import Contracts
 import Machines
 import Records
-import TestSupport
+import MachineTesting
 import Testing
 import Timeline
 
@@ -15,7 +15,7 @@ import Timeline
         let event = Event(
             id: id, source: "lifecycle", type: type, version: 1, key: .device("d"), app: nil, time: .epoch,
             correlation: id, causation: nil, traceparent: nil, data: data)
-        return try DeviceFact.read(event, isRegistered: isRegistered) { Counter.Refusal(unreadable: $0) }
+        return try DeviceFact.read(event, isRegistered: isRegistered) { Counter.Refusal.unreadableEvent($0) }
     }
 
     @Test func `an unknown device has no facts except its registration`() throws {

@@ -61,7 +61,7 @@ import Testing
                 Query(Statement("SELECT FROM bus.cursors WHERE partition = 0 FOR UPDATE")),
             ])
             try await fixture.running { runtime in
-                // No command arrives: the worker can't take the lease.
+                // No command arrives: the process can't take the lease.
                 try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [0] }
                 #expect(runtime.stuckPartitions.first?.cause == .heldUp)
                 _ = try await holder.execute(Query(Statement("ROLLBACK")))

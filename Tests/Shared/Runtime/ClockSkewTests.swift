@@ -80,15 +80,16 @@ private struct SkewedClock: SuiteClock {
 
     @Test func `a command without a sent commit was not run`() async throws {
         let fixture = try await RuntimeFixture()
-        let worker = fixture.worker()
+        let engine = fixture.engine()
         let device = try #require(fixture.oneDeviceInEach.first)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await worker.run() }
+            group.addTask { await engine.run() }
             var command = Submission<Counter>.add(1, to: device)
-            // The batch runs in the worker's own task.
+            // The batch runs in a task of the engine.
             command.check = { _ in withUnsafeCurrentTask { $0?.cancel() } }
             let sent = command
-            await #expect(throws: RuntimeError.databaseUnavailable) { try await worker.submit(sent) }
+            await #expect(throws: RuntimeError.databaseUnavailable) { try await engine.submit(sent) }
+            await engine.stop()
             try await group.waitForAll()
         }
         #expect(try await fixture.log().isEmpty)

@@ -49,7 +49,7 @@ import Testing
             for device in ["a", neighbour(fixture), "a"] { pings.append(try await fixture.append(to: device)) }
             try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [home(fixture)] }
             await #expect(throws: RuntimeError.databaseUnavailable) { try await runtime.submit(.add(1, to: "a")) }
-            // The worker tried both ways: the input alone, and set aside together with those behind it.
+            // The partition tried both ways: the input alone, and set aside together with those behind it.
             try await fixture.eventuallyCount("SELECT last_value FROM public.refusals", isAtLeast: 20)
             #expect(try await fixture.letters() == 0)
             try await fixture.cluster.sql("DROP TRIGGER refuse ON counter.states", database: fixture.database)

@@ -78,7 +78,7 @@ import Testing
         await fixture.pool.close()
     }
 
-    /// The worker reads them rarely but soon enough, because an advance of the clock waits for them.
+    /// The engine reads them rarely but soon enough, because an advance of the clock waits for them.
     @Test func `events that a machine does not follow are skipped`() async throws {
         let fixture = try await RuntimeFixture()
         try await fixture.running { runtime in

@@ -1,3 +1,4 @@
+import Contracts
 import EventLog
 import Machines
 import Postgres
@@ -106,16 +107,16 @@ import Testing
 
     @Test func `a partition whose batch does not end refuses what waits for the next one`() async throws {
         let fixture = try await RuntimeFixture()
-        let worker = fixture.worker()
+        let engine = fixture.engine()
         let device = try #require(fixture.oneDeviceInEach.first)
         let answered = Signal<Void>()
         let waiting = Task {
             defer { answered.fire(()) }
-            return try await worker.submit(.add(1, to: device))
+            return try await engine.submit(.add(1, to: device))
         }
-        // The worker does not run, so no batch takes the command.
+        // The engine does not run, so no batch takes the command.
         try await eventually(describe: "the command is refused") {
-            worker.refuseStale(at: .now + PartitionWorker<Counter>.queuePatience)
+            engine.inbox(of: .device(device)).refuseStale(at: .now + PartitionInbox<Counter>.queuePatience)
             return answered.hasFired
         }
         await #expect(throws: RuntimeError.overloaded) { try await waiting.value }
@@ -159,25 +160,25 @@ import Testing
 
     @Test func `a full partition refuses one more command and answers all waiting ones`() async throws {
         let fixture = try await RuntimeFixture()
-        let worker = fixture.worker()
+        let engine = fixture.engine()
         let device = try #require(fixture.oneDeviceInEach.first)
-        let limit = PartitionWorker<Counter>.queueLimit
+        let limit = PartitionInbox<Counter>.queueLimit
         try await withThrowingTaskGroup(of: Result<Int, any Error>.self) { group in
             for _ in 0...limit {
                 group.addTask {
-                    do { return .success(try await worker.submit(.add(1, to: device)).offset) } catch {
+                    do { return .success(try await engine.submit(.add(1, to: device)).offset) } catch {
                         return .failure(error)
                     }
                 }
             }
-            // The worker does not run, so only the excess command gets an answer.
+            // The engine does not run, so only the excess command gets an answer.
             let first = try #require(try await group.next())
             #expect(throws: RuntimeError.overloaded) { try first.get() }
-            async let running: Void = worker.run()
+            async let running: Void = engine.run()
             var offsets: Set<Int> = []
             for try await answer in group { offsets.insert(try answer.get()) }
             #expect(offsets == Set(1...limit))
-            await worker.stop()
+            await engine.stop()
             await running
         }
         await fixture.pool.close()

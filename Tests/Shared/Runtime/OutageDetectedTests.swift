@@ -145,7 +145,7 @@ extension RuntimeFixture {
         return Instant(milliseconds: Int64(try rows[0].decode(Int.self, at: 0)))
     }
 
-    /// Waits for events of a running clock and wakes the workers repeatedly, because no ClockFollower runs here.
+    /// Waits for events of a running clock and wakes the engine repeatedly, because no ClockFollower runs here.
     func wakeUp(until condition: @Sendable @escaping ([Event]) -> Bool) async throws {
         let all = (0..<partitions).map(String.init).joined(separator: ",")
         try await eventuallyTrue {
@@ -156,12 +156,12 @@ extension RuntimeFixture {
 
     /// Sets a ring for a device of each partition, through a replica that holds no lease.
     func setRings(after interval: Interval) async throws {
-        for (partition, device) in oneDeviceInEach.enumerated() {
-            let worker = worker(of: Punctual.self, partition: partition)
+        for device in oneDeviceInEach {
+            let engine = engine(of: Punctual.self)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { await worker.run() }
-                _ = try await worker.submit(.ring(after: interval, to: device))
-                await worker.stop()
+                group.addTask { await engine.run() }
+                _ = try await engine.submit(.ring(after: interval, to: device))
+                await engine.stop()
                 try await group.waitForAll()
             }
         }

@@ -93,12 +93,12 @@ import Timeline
     @Test(arguments: [false, true])
     func `a command fires no deadline that an outage has extended`(_ survived: Bool) async throws {
         let fixture = try await RuntimeFixture()
-        let worker = fixture.worker(of: Punctual.self)
+        let engine = fixture.engine(of: Punctual.self)
         let device = try #require(fixture.oneDeviceInEach.first)
         try await fixture.freeze(at: start)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await worker.run() }
-            _ = try await worker.submit(.ring(after: .seconds(30), to: device))
+            group.addTask { await engine.run() }
+            _ = try await engine.submit(.ring(after: .seconds(30), to: device))
             try await fixture.cluster.sql(
                 """
                 UPDATE bus.cursors SET owner = gen_random_uuid(), lease_expires = clock_timestamp() + interval '1 minute',
@@ -113,11 +113,11 @@ import Timeline
                     """, database: fixture.database)
             }
             try await fixture.freeze(at: at(60))
-            _ = try await worker.submit(.add(1, to: device))
-            _ = try await worker.submit(.add(1, to: device))
+            _ = try await engine.submit(.add(1, to: device))
+            _ = try await engine.submit(.add(1, to: device))
             let middle = survived ? Rang.type : OutageCounted.type
             #expect(try await fixture.log().map(\.type) == [RingSet.type, middle, Added.type, Added.type])
-            await worker.stop()
+            await engine.stop()
             try await group.waitForAll()
         }
         await fixture.pool.close()

@@ -9,12 +9,12 @@ import Timeline
 
 @testable import Runtime
 
-/// Commits with a lost answer, and how the worker finds their result.
+/// Commits with a lost answer, and how the engine finds their result.
 @Suite(.tags(.database), .timeLimit(.minutes(2))) struct SettleTests {
     private let statements = Statements(service: Counter.name)
 
     @Test func `a batch with commands is found in the log behind later batches`() async throws {
-        try await withWorker { fixture, worker, device in
+        try await withEngine { fixture, engine, device in
             var batch = batch()
             batch.run(.add(1, to: device), at: .epoch, stored: [:])
             try await commit(batch, at: 0, fixture)
@@ -23,25 +23,23 @@ import Timeline
             other.aggregates = batch.aggregates
             other.run(.add(1, to: device), at: .epoch, stored: [:])
             try await commit(other, at: 1, fixture)
-            let done = try #require(try await worker.settle(unknown(batch)))
-            #expect(done.head == 1)
-            #expect(done.batch.verdicts.count == 1)
+            #expect(await engine.settle(unknown(batch)) == .committed(head: 1))
         }
     }
 
     @Test func `a batch that is not in the log runs again`() async throws {
-        try await withWorker { fixture, worker, device in
+        try await withEngine { fixture, engine, device in
             var lost = batch()
             lost.run(.add(1, to: device), at: .epoch, stored: [:])
             var other = batch()
             other.run(.add(1, to: device), at: .epoch, stored: [:])
             try await commit(other, at: 0, fixture)
-            #expect(try await worker.settle(unknown(lost)) == nil)
+            #expect(await engine.settle(unknown(lost)) == .notCommitted)
         }
     }
 
     @Test func `a batch without commands is recognised by the cursor`() async throws {
-        try await withWorker { fixture, worker, device in
+        try await withEngine { fixture, engine, device in
             let id = try await fixture.append(to: device)
             let event = try #require(try await fixture.log().first { $0.id == id })
             var batch = batch()
@@ -49,13 +47,13 @@ import Timeline
             #expect(batch.inputs == 1)
             #expect(batch.probe == nil)
             try await commit(batch, at: 1, fixture)
-            #expect(try await worker.settle(unknown(batch)) != nil)
-            #expect(try await worker.settle(unknown(self.batch())) == nil)
+            #expect(await engine.settle(unknown(batch)) == .committed(head: 2))
+            #expect(await engine.settle(unknown(self.batch())) == .notCommitted)
         }
     }
 
     @Test func `a derived origin is not a probe for an unknown commit`() async throws {
-        try await withWorker { fixture, worker, device in
+        try await withEngine { fixture, engine, device in
             func broadcast() -> Submission<Counter> {
                 var submission = Submission<Counter>.add(1, to: device)
                 submission.origin = Origin(derivedID: DecisionIdentifiers.derived("broadcast", device))
@@ -68,7 +66,7 @@ import Timeline
             other.run(broadcast(), at: .epoch, stored: [:])
             #expect(lost.events.map(\.id) == other.events.map(\.id))
             try await commit(other, at: 0, fixture)
-            #expect(try await worker.settle(unknown(lost)) == nil)
+            #expect(await engine.settle(unknown(lost)) == .notCommitted)
             // Together with a command with a unique id, the batch has a probe.
             var mixed = batch()
             mixed.aggregates = other.aggregates
@@ -80,8 +78,8 @@ import Timeline
 
     private func batch() -> Batch<Counter> { Batch<Counter>() }
 
-    private func unknown(_ batch: Batch<Counter>) -> UnknownCommit<Counter> {
-        UnknownCommit(done: .init(batch: batch, head: 0, lastBatch: batch.id), headBefore: 0)
+    private func unknown(_ batch: Batch<Counter>) -> SettleRequest {
+        SettleRequest(partition: 0, batch: batch, headBefore: 0)
     }
 
     private func commit(_ batch: Batch<Counter>, at position: Int, _ fixture: RuntimeFixture) async throws {
@@ -89,24 +87,23 @@ import Timeline
             [Query(statements.begin)] + batch.pipeline(statements, position: position, epoch: nil))
     }
 
-    private func withWorker(
-        _ body: (RuntimeFixture, PartitionWorker<Counter>, String) async throws -> Void
+    private func withEngine(
+        _ body: (RuntimeFixture, BatchEngine<Counter>, String) async throws -> Void
     ) async throws {
         let fixture = try await RuntimeFixture()
-        try await body(fixture, fixture.worker(), try #require(fixture.oneDeviceInEach.first))
+        try await body(fixture, fixture.engine(), try #require(fixture.oneDeviceInEach.first))
         await fixture.pool.close()
     }
 }
 
 extension RuntimeFixture {
-    /// A partition's worker, without the rest of a replica.
-    func worker() -> PartitionWorker<Counter> { worker(of: Counter.self) }
+    /// The batches of a replica, without its other parts.
+    func engine() -> BatchEngine<Counter> { engine(of: Counter.self) }
 
-    func worker<M: Machine>(of: M.Type, partition: Int = 0) -> PartitionWorker<M> where M.Policy == Void {
-        PartitionWorker(
-            partition: partition, of: partitions, pool: pool, clock: SharedClock(), policy: (),
-            wakeUps: WakeUpSender(pool: pool, sender: UUID(), logger: logger),
-            trials: AsyncSemaphore(1),
-            semaphore: AsyncSemaphore(1), budget: StateBudget(1 << 20), logger: logger)
+    func engine<M: Machine>(of: M.Type) -> BatchEngine<M> where M.Policy == Void {
+        BatchEngine(
+            partitions: partitions, pool: pool, clock: SharedClock(), policy: (),
+            wakeUps: WakeUpSender(pool: pool, sender: UUID(), logger: logger), budget: StateBudget(1 << 20),
+            logger: logger)
     }
 }

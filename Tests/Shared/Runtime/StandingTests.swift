@@ -11,7 +11,7 @@ import Testing
 
 /// Queries over all partitions, or over all states.
 @Suite(.tags(.database), .timeLimit(.minutes(2))) struct StandingTests {
-    @Test func `the deadlines of parked keys wake no worker`() async throws {
+    @Test func `the deadlines of parked keys wake no partition`() async throws {
         let fixture = try await RuntimeFixture()
         let home = AggregateKey.device("a").partition(of: fixture.partitions)
         try await fixture.cluster.sql(

@@ -32,7 +32,7 @@ extension CommandsTests {
                 #expect(try await service.send("POST", path + query, body, ["Idempotency-Key": key]).status == 200)
             }
             let statement = Statement("SELECT encode(fingerprint, 'hex') FROM bus.idempotency ORDER BY key")
-            let fingerprints = try await service.pool.execute(Query(statement)).map { try $0.text(0) }
+            let fingerprints = try await service.pool.execute(Query(statement)).map { try $0.decode(String.self) }
             // SHA-256 of `POST /v1/devices/d1/add {"amount":5}`. Clients repeat requests after a deploy, so it must
             // never change.
             let first = "5541dbb1c73a686d6db80e7fbbcdf71c7d98ffd662dc8abc0729a7d07f480c7b"

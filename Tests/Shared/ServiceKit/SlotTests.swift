@@ -117,7 +117,7 @@ extension RequestSlots {
     }
 
     @Test func `one stuck partition leaves half of the slots for work to the others`() {
-        #expect(PartitionWorker<Counter>.queueLimit <= RequestSlots.Limits().work / 2)
+        #expect(PartitionInbox<Counter>.queueLimit <= RequestSlots.Limits().work / 2)
     }
 
     @Test func `a command that waits for its service to read the log takes no slot for work`() async throws {

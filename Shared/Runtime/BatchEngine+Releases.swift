@@ -18,9 +18,11 @@ struct Release: Sendable {
     var stale: [StoredState] = []
 }
 
-extension PartitionWorker {
-    /// The idempotency keys of operators' requests.
-    nonisolated var book: IdempotencyStore { IdempotencyStore(service: M.name, partition: partition) }
+extension BatchEngine {
+    /// The idempotency keys of operators' requests about an aggregate.
+    nonisolated func book(of key: AggregateKey) -> IdempotencyStore {
+        IdempotencyStore(service: M.name, partition: inbox(of: key).partition)
+    }
 
     /// Processes each letter in its own transaction, so that earlier successes stay.
     ///
@@ -31,10 +33,10 @@ extension PartitionWorker {
             let now = order
             order = try await inTime { try await self.advance(now, $0) }
             guard !order.stale.isEmpty else { continue }
-            try await upgrade(order.stale)
+            try await upgrade(order.stale, of: inbox(of: order.key).partition)
             order.stale = []
         }
-        wake()
+        look(inbox(of: order.key).partition)
         return order.taken
     }
 
@@ -51,7 +53,7 @@ extension PartitionWorker {
         var order = order
         let found = try await letter(of: order.key, connection)
         if let request = order.request {
-            switch try await book.open(request, progress: order.taken, connection) {
+            switch try await book(of: order.key).open(request, progress: order.taken, connection) {
             case .new: break
             case .underWay(let taken):
                 order.taken = taken
@@ -84,28 +86,32 @@ extension PartitionWorker {
 
     private func apply(_ found: StoredDeadLetter, _ order: inout Release, _ connection: Connection) async throws {
         let key = order.key
-        let partitionParameter = Parameter.int4(Int32(partition))
+        let partition = inbox(of: key).partition
         var gathered = BatchInput<M>()
         let states = try await connection.execute(
-            Query(statements.states, [partitionParameter, .texts([key.description])]))
-        try read(Array(states), &gathered)
+            Query(statements.states, [.int4s([Int32(partition)]), .texts([key.description])]))
+        for row in states { gathered.take(try StoredState(row), unreadable: machines[partition].unreadable) }
         if !gathered.stale.isEmpty {
             // The worker upgrades the state outside of the lock, then processes the letter again.
             _ = try await connection.execute(Query(statements.rollback))
             return order.stale = Array(gathered.stale.values)
         }
-        if unheld.ceiling != nil { gathered.slots = try restored(await connection.execute(storedMoments)) }
-        var batch = Batch<M>(
-            partition: partition, policy: policy, aggregates: gathered.aggregates, slots: gathered.slots)
+        var slots = machines[partition].noSlots
+        if let ceiling = slots.ceiling {
+            slots = try slots.restored(
+                try await connection.execute(
+                    Query(statements.slots, [.int4(Int32(partition)), .int4(Int32(ceiling))])))
+        }
+        var batch = Batch<M>(partition: partition, policy: policy, aggregates: gathered.aggregates, slots: slots)
         batch.faults = gathered.faults
         batch.refreshed = gathered.refreshed
         let isDone: Bool
         if let due = found.due {
-            isDone = progress.deciding { batch.run(deadlinesOf: key, until: due) }
+            isDone = inbox(of: key).progress.deciding { batch.run(deadlinesOf: key, until: due) }
         } else {
-            let event = try await event(at: found.offset, connection)
-            if let reason = tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
-            isDone = progress.deciding { batch.run(event) }
+            let event = try await event(at: found.offset, in: partition, connection)
+            if let reason = BatchInput<M>.tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
+            isDone = inbox(of: key).progress.deciding { batch.run(event) }
             if let reason = batch.halt { throw DeadLetterError.failsAgain(reason: reason) }
         }
         if let reason = batch.setAside.lazy.compactMap(\.reason).first {
@@ -123,7 +129,7 @@ extension PartitionWorker {
 
     private func removal(of letter: StoredDeadLetter, _ key: AggregateKey) -> [Query] {
         let parameters: [Parameter] = [
-            .int4(Int32(partition)), .text(M.name), .text(key.description), .int(letter.offset),
+            .int4(Int32(inbox(of: key).partition)), .text(M.name), .text(key.description), .int(letter.offset),
         ]
         let remove = Query(Statements.removeLetter, parameters)
         return letter.isLast ? [remove, Query(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
@@ -133,8 +139,8 @@ extension PartitionWorker {
     private func noted(_ order: Release) -> [Query] {
         guard let request = order.request else { return [] }
         return order.isOver
-            ? [book.closing(request, answer: Array(String(order.taken).utf8))]
-            : [book.noting(request, progress: order.taken)]
+            ? [book(of: order.key).closing(request, answer: Array(String(order.taken).utf8))]
+            : [book(of: order.key).noting(request, progress: order.taken)]
     }
 
     private struct StoredDeadLetter {
@@ -146,18 +152,18 @@ extension PartitionWorker {
 
     /// Returns the first letter of a key, under the cursor's lock.
     private func letter(of key: AggregateKey, _ connection: Connection) async throws -> StoredDeadLetter? {
-        let partitionParameter = Parameter.int4(Int32(partition))
+        let partition = Int32(inbox(of: key).partition)
         let rows = try await connection.execute([
             Query(statements.begin), Query(Statements.limitLocks),
-            Query(statements.lockCursor, [partitionParameter, .text(M.name)], rowsExpected: 1),
-            Query(Statements.firstLetter, [partitionParameter, .text(M.name), .text(key.description)]),
+            Query(Statements.lockCursors, [.int4s([partition]), .text(M.name)], rowsExpected: 1),
+            Query(Statements.firstLetter, [.int4(partition), .text(M.name), .text(key.description)]),
         ])
         guard let (offset, due) = try rows[3].first?.decode((Int, Instant?).self) else { return nil }
         return StoredDeadLetter(
-            offset: offset, due: due, isLast: rows[3].count == 1, position: try rows[2][0].decode(Int.self, at: 0))
+            offset: offset, due: due, isLast: rows[3].count == 1, position: try rows[2][0].decode(Int.self, at: 1))
     }
 
-    private func event(at offset: Int, _ connection: Connection) async throws -> Event {
+    private func event(at offset: Int, in partition: Int, _ connection: Connection) async throws -> Event {
         let partitionParameter = Parameter.int4(Int32(partition))
         let rows = try await connection.execute([
             Query(LogReader.all, [partitionParameter, .int(offset - 1), .int(1)]),

@@ -1,0 +1,203 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import OrderedCollections
+import Postgres
+import Records
+import Timeline
+
+/// The writes of one partition's batch.
+struct BatchCommit<M: Machine>: Sendable {
+    let batch: Batch<M>
+    /// The new position of the cursor.
+    var position: Int
+    /// The epoch of the lease, if the batch took events or deadlines.
+    var epoch: Int?
+    /// Whether the log is read to its head and no deadline is due.
+    var isAtHead = false
+    /// The outage of which the last aggregate is notified.
+    var clearsOutage: Outage?
+    /// The commands whose records are deleted.
+    var clearedCommands: [String] = []
+    /// Other queries of the transaction.
+    var after: [Query] = []
+
+    /// Returns the queries that commit the batches of some partitions together: everything or nothing. The result
+    /// before that of the COMMIT has the heads, by partition.
+    static func pipeline(_ commits: [BatchCommit<M>], _ statements: Statements) -> [Query] {
+        let commits = commits.sorted { $0.batch.partition < $1.batch.partition }
+        var queries = commits.flatMap { $0.own(statements) }
+        queries += storeAnswers(commits)
+        // As late as possible, because the append locks the heads of the partitions for all services.
+        queries += append(commits.map(\.batch), statements)
+        queries.append(moveCursors(commits))
+        queries.append(Query(statements.commit))
+        return queries
+    }
+
+    // MARK: Rare writes
+
+    private func own(_ statements: Statements) -> [Query] {
+        let partition = Parameter.int4(Int32(batch.partition))
+        let consumer = Parameter.text(M.name)
+        var queries = batch.writeSlots(statements, partition)
+        let untouched = batch.refreshed.filter { batch.changed[$0] == nil }.compactMap { batch.aggregates[$0] }
+        if !untouched.isEmpty { queries.append(Self.refresh(untouched, statements, partition)) }
+        let setAside = batch.setAside
+        if !setAside.isEmpty {
+            queries.append(
+                Query(
+                    Statements.setAside,
+                    [
+                        partition, consumer, .texts(setAside.map { $0.key.description }),
+                        .ints(setAside.map { $0.offset }),
+                        .ints(setAside.map { $0.due.map { Int($0.milliseconds) } }), .texts(setAside.map { $0.reason }),
+                    ]))
+        }
+        if let trial = batch.trial { queries.append(Query(Statements.clear, [partition, consumer, .text(trial)])) }
+        if let outage = clearsOutage {
+            queries.append(
+                Query(
+                    Statements.forgetOutage,
+                    [partition, consumer, .int(Int(outage.from.milliseconds)), .int(Int(outage.until.milliseconds))]))
+        }
+        if !clearedCommands.isEmpty {
+            queries.append(Query(Statements.clearAll, [partition, consumer, .texts(clearedCommands)]))
+        }
+        return queries + after
+    }
+
+    private static func refresh(_ states: [Aggregate<M>], _ statements: Statements, _ partition: Parameter) -> Query {
+        Query(
+            statements.refreshStates,
+            [
+                partition, .int4(Int32(M.version)), .texts(states.map { $0.key.description }),
+                .byteas(states.map { $0.state.binary }), .ints(states.map { $0.eventCount }),
+                .ints(states.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
+            ])
+    }
+
+    // MARK: Writes over partitions
+
+    private static func storeAnswers(_ commits: [BatchCommit<M>]) -> [Query] {
+        let answers = commits.flatMap { commit in commit.batch.answers.map { (commit.batch.partition, $0) } }
+        guard !answers.isEmpty else { return [] }
+        return [
+            Query(
+                Statements.storeAnswers,
+                [
+                    .int4s(answers.map { Int32($0.0) }), .text(M.name), .texts(answers.map { $0.1.idempotency.key }),
+                    .byteas(answers.map { $0.1.idempotency.fingerprint }), .byteas(answers.map { $0.1.body }),
+                ])
+        ]
+    }
+
+    private static func append(_ batches: [Batch<M>], _ statements: Statements) -> [Query] {
+        let batches = batches.filter { !$0.events.isEmpty }
+        guard let first = batches.first else { return [] }
+        let heads = batches.map { (partition: $0.partition, events: $0.events) }
+        let lock = Query(Statements.lockHeads, [.int4s(batches.map { Int32($0.partition) })])
+        return (first.partition == batches.last?.partition ? [] : [lock])
+            + [Statements.append(heads, source: M.name), writeStates(batches, statements)]
+    }
+
+    private static func writeStates(_ batches: [Batch<M>], _ statements: Statements) -> Query {
+        let states = batches.flatMap { batch in
+            batch.changed.compactMap { key, change in
+                batch.aggregates[key].map { (batch: batch, aggregate: $0, change: change) }
+            }
+        }
+        return Query(
+            statements.writeStates,
+            [
+                .int4(Int32(M.version)), .int4s(states.map { Int32($0.batch.partition) }),
+                .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.change.binary }),
+                .ints(states.map { $0.batch.events.count - 1 - $0.change.last }),
+                .ints(states.map { $0.aggregate.eventCount }),
+                .ints(states.map { Int($0.aggregate.now.milliseconds) }),
+                .ints(states.map { $0.aggregate.nextDeadline.map { Int($0.milliseconds) } }),
+                .ints(states.map { $0.change.base }),
+            ])
+    }
+
+    private static func moveCursors(_ commits: [BatchCommit<M>]) -> Query {
+        Query(
+            Statements.moveCursors,
+            [
+                .text(M.name), .int4s(commits.map { Int32($0.batch.partition) }), .uuids(commits.map { $0.batch.id }),
+                .ints(commits.map(\.position)), .ints(commits.map { $0.batch.events.count }),
+                .ints(commits.map(\.epoch)), .ints(commits.map { $0.batch.newlyParked }),
+                .bools(commits.map(\.isAtHead)),
+            ])
+    }
+}
+
+extension Statements {
+    /// Returns the query that appends events to partitions, at dense offsets.
+    static func append(_ batches: [(partition: Int, events: [Event])], source: String) -> Query {
+        let events = batches.flatMap(\.events)
+        return Query(
+            append,
+            [
+                .int4s(batches.map { Int32($0.partition) }), .ints(batches.map(\.events.count)), .text(source),
+                .int4s(batches.flatMap { batch in batch.events.map { _ in Int32(batch.partition) } }),
+                .ints(batches.flatMap { Array(1...max(1, $0.events.count)).prefix($0.events.count) }),
+                .uuids(events.map { $0.id }), .texts(events.map { $0.type }),
+                .int4s(events.map { Int32($0.version) }), .texts(events.map { $0.key.description }),
+                .texts(events.map { $0.app }), .ints(events.map { Int($0.time.milliseconds) }),
+                .uuids(events.map { $0.correlation }), .uuids(events.map { $0.causation }),
+                .texts(events.map { $0.traceparent }), .jsons(events.map { $0.data }),
+            ])
+    }
+}
+
+extension Batch {
+    /// Returns the queries that commit this batch alone.
+    func pipeline(_ statements: Statements, position: Int, epoch: Int?, after: [Query] = []) -> [Query] {
+        BatchCommit.pipeline(
+            [BatchCommit(batch: self, position: position, epoch: epoch, after: after)], statements)
+    }
+
+    /// Writes the changed pages of slots, and deletes the ended ones.
+    fileprivate func writeSlots(_ statements: Statements, _ partition: Parameter) -> [Query] {
+        guard let ceiling = slots.ceiling, !slots.changed.isEmpty else { return [] }
+        let pages = slots.changed.sorted().map { (number: $0, taken: slots.page($0)) }
+        let kept = pages.filter { !$0.taken.isEmpty }
+        let over = over ?? .epoch
+        let isShort = kept.count == pages.count && over == .epoch
+        let write = Query(
+            statements.writeMoments,
+            [
+                partition, .int4(Int32(ceiling)), .ints(kept.map { Int($0.number) }),
+                .ints(kept.map { Int(slots.end(of: $0.number).milliseconds) }), .byteas(kept.map(\.taken)),
+            ])
+        guard !isShort else { return [write] }
+        let empty = pages.filter(\.taken.isEmpty).map { Int($0.number) }
+        return [
+            write,
+            Query(
+                statements.dropMoments,
+                [partition, .int4(Int32(ceiling)), .ints(empty), .int(Int(over.milliseconds))]),
+        ]
+    }
+}
+
+/// A commit with a lost answer.
+struct SettleRequest: Sendable {
+    let partition: Int
+    let batchID: UUID
+    /// The id of the batch's probe event, and its index.
+    let probe: (id: UUID, index: Int)?
+    let eventCount: Int
+    /// The partition's head before the batch. Its events have higher offsets.
+    let headBefore: Int
+
+    init<M: Machine>(partition: Int, batch: Batch<M>, headBefore: Int) {
+        self.partition = partition
+        batchID = batch.id
+        probe = batch.probe
+        eventCount = batch.events.count
+        self.headBefore = headBefore
+    }
+}

@@ -1,0 +1,48 @@
+import Machines
+import Timeline
+
+extension BatchEngine {
+    /// Takes the lease of a partition.
+    func hold(_ partition: Int, _ lease: Machine.Lease, isSuspicious: Bool) {
+        machines[partition].hold(lease, isSuspicious: isSuspicious, now: .now)
+        wake()
+    }
+
+    func leaseLost(_ partition: Int) {
+        machines[partition].leaseLost()
+        inboxes[partition].set(nextDue: nil)
+    }
+
+    /// The partitions whose log only a newer program can read.
+    var halted: Set<Int> { Set(machines.indices.filter { machines[$0].halt != nil }) }
+
+    /// Called after every membership refresh.
+    func guardCommands(_ isOn: Bool, condemned: Set<String>) {
+        for partition in machines.indices { machines[partition].commandGuard.turn(isOn, condemned: condemned) }
+    }
+
+    /// Reports the result of the poll: whether the cursor is behind the head, and the earliest stored deadline. Another
+    /// replica may have written it.
+    func note(_ partition: Int, isBehind: Bool, nextDeadline: Instant?) {
+        let inbox = inboxes[partition]
+        guard machines[partition].lease != nil else {
+            inbox.progress.idle()
+            return inbox.set(nextDue: nil)
+        }
+        if !isBehind { inbox.progress.idle() }
+        machines[partition].note(nextDeadline)
+        inbox.set(nextDue: machines[partition].nextDue)
+        if isBehind { look(partition) }
+    }
+
+    /// The state of each partition in this process.
+    var states: [PartitionState] {
+        machines.indices.map { partition in
+            let machine = machines[partition]
+            if let halt = machine.halt { return .halted(halt) }
+            guard machine.lease != nil else { return .elsewhere }
+            if let reason = inboxes[partition].progress.failure { return .failing(reason) }
+            return machine.quarantine.trialsLeft > 0 ? .cautious : .following
+        }
+    }
+}

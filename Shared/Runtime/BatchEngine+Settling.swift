@@ -1,0 +1,77 @@
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Telemetry
+
+extension BatchEngine {
+    /// How long the engine tries to find out the result of an unknown commit. After that the caller must find out
+    /// alone.
+    static var settlingPatience: Duration { .seconds(30) }
+    /// The longest time for upgrades between two batches, while other inputs wait. Each pause upgrades at least one.
+    static var upgradePortion: Duration { .milliseconds(50) }
+
+    /// Finds out whether a commit with a lost answer succeeded. The lock on the cursor row waits for the end of the old
+    /// transaction. The batch is committed if it is the cursor's last batch, or if its probe event is in the log:
+    /// another replica may have committed a batch since. A batch without a probe has no results of commands. It is safe
+    /// to repeat, because its inputs from the log are not processed twice.
+    func settle(_ request: SettleRequest) async -> Machine.Settlement {
+        let start = ContinuousClock.now
+        while true {
+            do { return try await lookForCommit(request) } catch let error as PostgresError where error.isPassing {
+                let patience = isStopping ? Machine.patience : Self.settlingPatience
+                guard .now < start + patience else { return .unknown }
+            } catch {
+                return .unknown
+            }
+            do { try await Task.sleep(for: .milliseconds(50)) } catch { return .unknown }
+        }
+    }
+
+    private func lookForCommit(_ request: SettleRequest) async throws -> Machine.Settlement {
+        let partition = Parameter.int4(Int32(request.partition))
+        let partitions = Parameter.int4s([Int32(request.partition)])
+        let rows = try await pool.withConnection { connection in
+            try await connection.execute([
+                Query(statements.begin),
+                Query(Statements.limitLocks),
+                Query(Statements.lockCursors, [partitions, .text(M.name)], rowsExpected: 1),
+                Query(Statements.clockAndHeads, [partitions], rowsExpected: 1),
+                Query(
+                    Statements.probe, [partition, .int(request.headBefore), .uuid(request.probe?.id)], rowsExpected: 1),
+                Query(statements.rollback),
+            ])
+        }
+        let isLast = try rows[2][0].decode(UUID?.self, at: 4) == request.batchID
+        let found = try rows[4][0].decode(Int?.self)
+        guard isLast || found != nil else { return .notCommitted }
+        // Others may have appended since, so the end of the batch follows from the offset of its probe.
+        if let found, let probe = request.probe {
+            return .committed(head: found + request.eventCount - 1 - probe.index)
+        }
+        return .committed(head: try rows[3][0].decode(Int.self, at: 4))
+    }
+
+    /// Upgrades older states that need the log. A batch never reads a history under the cursor's lock: it leaves inputs
+    /// of such an aggregate to a later batch.
+    func upgradeBetweenBatches(_ states: [StoredState], of partition: Int) async {
+        do { try await upgrade(states, of: partition) } catch {
+            logger.warning(
+                "failed to upgrade states, will retry", error: error, metadata: [LogKey.partition: "\(partition)"])
+            // Their inputs arrive again at once.
+            try? await Task.sleep(for: Quarantine.pause)
+        }
+    }
+
+    /// Upgrades some of the states, and remembers the unreadable ones.
+    func upgrade(_ states: [StoredState], of partition: Int) async throws {
+        let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
+        let result = try await upgrader.upgrade(states, until: .now + Self.upgradePortion)
+        for state in result.unreadable {
+            machines[partition].unreadable[state.key] = state.eventCount
+            logger.error(
+                "failed to read stored state",
+                metadata: [LogKey.partition: "\(partition)", LogKey.aggregate: "\(state.key)"])
+        }
+    }
+}

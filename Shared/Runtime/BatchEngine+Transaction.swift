@@ -1,0 +1,136 @@
+import Contracts
+import EventLog
+import Machines
+import Postgres
+
+extension PartitionMachine.Action {
+    /// Whether its result is an event, or the batch continues with it later.
+    var isStep: Bool {
+        switch self {
+        case .gather, .findSuspects, .recordCommands, .recordTrial, .readUnread, .commit, .settle, .pause, .upgrade:
+            true
+        case .answer, .failAll, .putBack, .forget, .adopt, .wakeUp, .progress, .log: false
+        }
+    }
+
+    /// Whether it runs in the transaction of the batch.
+    fileprivate var isOfTransaction: Bool {
+        switch self {
+        case .settle, .pause, .upgrade: false
+        default: isStep
+        }
+    }
+}
+
+extension BatchEngine {
+    /// Runs the steps of one or several partitions in one transaction, up to its end.
+    ///
+    /// - Returns: the steps that follow outside of the transaction.
+    func transact(_ first: [Step]) async -> [Step] {
+        let isShared = first.count > 1
+        var steps = first
+        var later: [Step] = []
+        do {
+            try await pool.withConnection { connection in
+                var isOpen = false
+                while !steps.isEmpty {
+                    var next = try await advance(steps, connection, isOpen: &isOpen)
+                    later += next.filter { !$0.action.isOfTransaction }
+                    next.removeAll { !$0.action.isOfTransaction }
+                    steps = next
+                }
+                if isOpen { _ = try await connection.execute(Query(statements.rollback)) }
+            }
+        } catch {
+            // All partitions with a step left fail together. After the last step, the failure of a rollback changes
+            // nothing: the session ends.
+            for step in steps {
+                later += [handle(step.partition, .failed(error, isShared: isShared))].compactMap(\.self)
+            }
+        }
+        return later
+    }
+
+    /// Executes the steps that come first. Commits wait for all other steps of the transaction, and then run together.
+    ///
+    /// - Returns: the next steps, with those that wait.
+    private func advance(_ steps: [Step], _ connection: Connection, isOpen: inout Bool) async throws -> [Step] {
+        let gathers = steps.compactMap { if case .gather(let request) = $0.action { request } else { nil } }
+        if !gathers.isEmpty {
+            isOpen = true
+            let found = try await gather(gathers, connection)
+            let others = steps.filter { if case .gather = $0.action { false } else { true } }
+            return others
+                + gathers.compactMap { request in
+                    let input = found[request.partition]
+                    return handle(request.partition, input.map { .gathered($0) } ?? .skipped)
+                }
+        }
+        if let index = steps.firstIndex(where: { if case .commit = $0.action { false } else { true } }) {
+            var rest = steps
+            let step = rest.remove(at: index)
+            let event = try await execute(step, connection, isOpen: &isOpen)
+            return rest + [handle(step.partition, event)].compactMap(\.self)
+        }
+        let commits = steps.compactMap { if case .commit(let commit) = $0.action { commit } else { nil } }
+        let heads = try await commit(commits, connection)
+        isOpen = false
+        return steps.compactMap { handle($0.partition, .committed(head: heads[$0.partition] ?? 0)) }
+    }
+
+    private func gather(
+        _ requests: [GatherRequest<M>], _ connection: Connection
+    ) async throws -> [Int: BatchInput<M>] {
+        var reader = BatchReader<M>(
+            requests, statements: statements, clock: clock, caches: inboxes.map(\.cache), connection: connection)
+        return try await reader.read()
+    }
+
+    private func commit(_ commits: [BatchCommit<M>], _ connection: Connection) async throws -> [Int: Int] {
+        let queries = BatchCommit.pipeline(commits, statements)
+        do throws(PostgresError) {
+            let rows = try await connection.execute(queries)
+            var heads: [Int: Int] = [:]
+            for row in rows[rows.count - 2] {
+                let (partition, head) = try row.decode((Int, Int).self, at: 0)
+                heads[partition] = head
+            }
+            return heads
+        } catch {
+            // The last two queries are those of the cursors and the COMMIT.
+            throw CommitFailure(error: error, dataQueries: queries.count - 2)
+        }
+    }
+
+    /// Executes a step that only one partition has.
+    private func execute(_ step: Step, _ connection: Connection, isOpen: inout Bool) async throws -> Machine.Event {
+        let cursor: [Parameter] = [.int4(Int32(step.partition)), .text(M.name)]
+        switch step.action {
+        case .findSuspects(let names):
+            let rows = try await connection.execute(Query(Statements.suspects, cursor + [.texts(names.sorted())]))
+            return .suspectsFound(Set(try rows.decode(String.self)))
+        case .recordCommands(let names):
+            let rows = try await connection.execute([
+                Query(Statements.suspectAll, cursor + [.texts(names.sorted())]), Query(statements.commit),
+            ])
+            isOpen = false
+            return .commandsRecorded(Dictionary(try rows[0].decode((String, Int).self)) { $1 })
+        case .recordTrial(let name):
+            let rows = try await connection.execute([
+                Query(Statements.suspect, cursor + [.text(name)], rowsExpected: 1), Query(statements.commit),
+            ])
+            isOpen = false
+            return .trialRecorded(tries: try rows[0][0].decode(Int.self))
+        case .readUnread(let keys, let after, let upTo):
+            let rows = try await connection.execute(
+                Query(
+                    Statements.unreadOf,
+                    [
+                        cursor[0], .int(after), .int(upTo), .texts(keys.map(\.description)),
+                        .texts(M.follows.sorted()),
+                    ]))
+            return .unreadFound(Dictionary(try rows.decode((AggregateKey, Int).self)) { $1 })
+        default: throw RuntimeError.failed
+        }
+    }
+}

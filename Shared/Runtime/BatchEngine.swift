@@ -1,0 +1,303 @@
+import Contracts
+import EventLog
+import Foundation
+import Logging
+import Machines
+import Postgres
+import Telemetry
+import Timeline
+
+/// Runs the batches of all partitions of a process.
+///
+/// The decisions are those of ``PartitionMachine``, which is pure. The engine executes its actions. Healthy partitions
+/// with work share a transaction: a batch costs about the same whatever it holds. A partition in bisection, in
+/// quarantine or after a failure runs alone, so that its fault touches no other partition.
+actor BatchEngine<M: Machine> {
+    typealias Machine = PartitionMachine<M>
+    typealias Step = (partition: Int, action: Machine.Action)
+
+    /// The limits of shared transactions.
+    struct Limits: Sendable {
+        /// The most shared transactions at a time: about one for each processor. Meanwhile inputs gather.
+        var transactions = 2
+        /// The most partitions of a transaction. A distributed database needs 1: its partitions commit on different
+        /// nodes.
+        var partitions = Int.max
+        /// The most commands of a transaction.
+        var commands = 1000
+        /// The shortest interval between the starts of two transactions that read the log without commands.
+        var pace = Duration.milliseconds(3)
+    }
+
+    nonisolated let inboxes: [PartitionInbox<M>]
+    let pool: ConnectionPool
+    let clock: SharedClock
+    let policy: M.Policy
+    let wakeUps: WakeUpSender
+    let statements = Statements(service: M.name)
+    let logger: Logger
+    var machines: [Machine]
+    private let limits: Limits
+    private let budget: StateBudget
+    private nonisolated let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    /// The callers of the commands in the current batch of each partition.
+    private var callers: [[CommandQueue<M>.Waiting]]
+    private var isBusy: [Bool]
+    /// Steps that continue outside of a shared transaction.
+    private var resumptions: [Step] = []
+    private var sharedTransactions = 0
+    /// One at a time, so that partitions in trouble leave connections to the others.
+    private let aloneTurns = AsyncSemaphore(1)
+    /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
+    private let trials = AsyncSemaphore(1)
+    private var nextLook = ContinuousClock.now
+    private var isAlarmSet = false
+    private(set) var isStopping = false
+
+    init(
+        partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, wakeUps: WakeUpSender,
+        budget: StateBudget, limits: Limits = Limits(), logger: Logger
+    ) {
+        self.pool = pool
+        self.clock = clock
+        self.policy = policy
+        self.wakeUps = wakeUps
+        self.budget = budget
+        self.limits = limits
+        self.logger = logger
+        let now = ContinuousClock.now
+        inboxes = (0..<partitions).map { PartitionInbox(partition: $0, budget: budget) }
+        machines = (0..<partitions).map { PartitionMachine(partition: $0, of: partitions, policy: policy, now: now) }
+        callers = Array(repeating: [], count: partitions)
+        isBusy = Array(repeating: false, count: partitions)
+    }
+
+    nonisolated func inbox(of key: AggregateKey) -> PartitionInbox<M> { inboxes[key.partition(of: inboxes.count)] }
+
+    /// Queues a command and waits until it is committed or refused. A command that is cancelled before a batch takes it
+    /// does not run.
+    nonisolated func submit(_ submission: Submission<M>) async throws -> Answer {
+        try await inbox(of: submission.key).queue.submit(submission) { wake() }
+    }
+
+    /// Starts the batches of partitions with work.
+    nonisolated func wake() { signal.continuation.yield() }
+
+    /// Makes a partition read the log and the deadlines.
+    nonisolated func look(_ partition: Int) {
+        inboxes[partition].look()
+        wake()
+    }
+
+    /// Runs until ``stop()``, then finishes the waiting commands.
+    func run() async {
+        await withDiscardingTaskGroup { tasks in
+            for await _ in signal.stream {
+                start(&tasks)
+                if isStopping, isFinished { break }
+            }
+            // Also after a cancellation, because no batch would answer new commands.
+            stop()
+        }
+        for waiting in inboxes.flatMap({ $0.queue.take(.max) }) {
+            waiting.caller.resume(throwing: RuntimeError.stopping)
+        }
+    }
+
+    func stop() {
+        isStopping = true
+        for partition in machines.indices { machines[partition].isStopping = true }
+        for inbox in inboxes { inbox.queue.close() }
+        wake()
+    }
+
+    private var isFinished: Bool {
+        !isBusy.contains(true) && resumptions.isEmpty && inboxes.allSatisfy(\.queue.isEmpty)
+    }
+
+    // MARK: Start
+
+    private func start(_ tasks: inout DiscardingTaskGroup) {
+        for step in resumptions { tasks.addTask { await self.runAlone(step, isTrial: false) } }
+        resumptions = []
+        let now = ContinuousClock.now
+        var shared: [(partition: Int, plan: BatchPlan)] = []
+        var commands = 0
+        for partition in machines.indices where !isBusy[partition] {
+            let inbox = inboxes[partition]
+            if inbox.takesLook() { machines[partition].look(now: now) }
+            let hasCommands = !inbox.queue.isEmpty
+            guard hasCommands || machines[partition].takesLog else { continue }
+            let isSuspect = hasCommands && isNextSuspect(partition)
+            if machines[partition].mayShare, !isSuspect {
+                let isFull =
+                    sharedTransactions >= limits.transactions || shared.count >= limits.partitions
+                    || commands >= limits.commands
+                guard !isFull, hasCommands || nextLook <= now else {
+                    if !hasCommands, nextLook > now { setAlarm(&tasks) }
+                    continue
+                }
+            }
+            guard let plan = machines[partition].plan(hasCommands: hasCommands, nextIsSuspect: isSuspect) else {
+                continue
+            }
+            if plan.isAlone {
+                if let step = begin(partition, plan) {
+                    tasks.addTask { await self.runAlone(step, isTrial: plan.isTrial) }
+                }
+            } else {
+                shared.append((partition, plan))
+                commands += inbox.queue.count
+            }
+        }
+        startShared(shared, now: now, &tasks)
+    }
+
+    private func startShared(
+        _ shared: [(partition: Int, plan: BatchPlan)], now: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup
+    ) {
+        guard !shared.isEmpty else { return }
+        if shared.contains(where: { $0.plan.log != nil }) { nextLook = now + limits.pace }
+        // The partitions share the time for decisions too, because they hold each other's locks.
+        let portion = max(.milliseconds(2), .milliseconds(25) / shared.count)
+        let steps = shared.compactMap { partition, plan in
+            var plan = plan
+            plan.portion = portion
+            return begin(partition, plan)
+        }
+        sharedTransactions += 1
+        tasks.addTask { await self.runShared(steps) }
+    }
+
+    private func begin(_ partition: Int, _ plan: BatchPlan) -> Step? {
+        let guarded = machines[partition].commandGuard
+        let taken =
+            guarded.suspects.isEmpty
+            ? inboxes[partition].queue.take(plan.commands)
+            : inboxes[partition].queue.take(plan.commands) { guarded.isSuspect($0.name) }
+        callers[partition] = taken
+        if plan.log != nil { inboxes[partition].looked() }
+        isBusy[partition] = true
+        return handle(partition, .begin(plan, taken.map(\.submission)))
+    }
+
+    private func isNextSuspect(_ partition: Int) -> Bool {
+        let guarded = machines[partition].commandGuard
+        guard !guarded.suspects.isEmpty else { return false }
+        return inboxes[partition].queue.isFirst { guarded.isSuspect($0.name) }
+    }
+
+    private func setAlarm(_ tasks: inout DiscardingTaskGroup) {
+        guard !isAlarmSet else { return }
+        isAlarmSet = true
+        let next = nextLook
+        tasks.addTask {
+            try? await Task.sleep(until: next, clock: .continuous)
+            await self.alarm()
+        }
+    }
+
+    private func alarm() {
+        isAlarmSet = false
+        wake()
+    }
+
+    // MARK: Batches
+
+    private func runShared(_ steps: [Step]) async {
+        let later = await transact(steps)
+        sharedTransactions -= 1
+        resumptions += later
+        let waiting = Set(later.map(\.partition))
+        for step in steps where !waiting.contains(step.partition) { isBusy[step.partition] = false }
+        budget.trim()
+        wake()
+    }
+
+    private func runAlone(_ step: Step, isTrial: Bool) async {
+        if isTrial { await trials.take() }
+        var next: Step? = step
+        while let step = next {
+            switch step.action {
+            case .pause(let time): next = await pause(step.partition, time)
+            case .settle(let request): next = handle(step.partition, .settled(await settle(request)))
+            case .upgrade(let states):
+                await upgradeBetweenBatches(states, of: step.partition)
+                next = nil
+            default:
+                await aloneTurns.take()
+                next = await transact([step]).first
+                aloneTurns.pass()
+            }
+        }
+        if isTrial { trials.pass() }
+        isBusy[step.partition] = false
+        budget.trim()
+        wake()
+    }
+
+    private func pause(_ partition: Int, _ time: Duration) async -> Step? {
+        do { if time > .zero { try await Task.sleep(for: time) } } catch {
+            return handle(partition, .failed(error, isShared: false))
+        }
+        return handle(partition, .resumed)
+    }
+
+    /// Passes an event to a partition's machine, and executes the effects.
+    ///
+    /// - Returns: the next step; nil at the end of the batch.
+    func handle(_ partition: Int, _ event: Machine.Event) -> Step? {
+        let inbox = inboxes[partition]
+        let actions = inbox.progress.deciding { machines[partition].handle(event, now: .now) }
+        inbox.set(nextDue: machines[partition].nextDue)
+        var step: Step?
+        for action in actions {
+            if action.isStep { step = (partition, action) } else { execute(action, partition) }
+        }
+        return step
+    }
+
+    private func execute(_ action: Machine.Action, _ partition: Int) {
+        let inbox = inboxes[partition]
+        switch action {
+        case .answer(let results, let head, let events): answer(partition, results, head: head, events: events)
+        case .failAll(let error):
+            for one in callers[partition] { one.caller.resume(throwing: error) }
+            callers[partition] = []
+        case .putBack:
+            inbox.queue.putBack(callers[partition])
+            callers[partition] = []
+        case .forget: inbox.cache.drop()
+        case .adopt(let aggregates, let sizes): inbox.cache.store(aggregates, sizes: sizes)
+        case .wakeUp(let types): wakeUps.wakeUp(partition, types: types)
+        case .progress(.succeeded(let withData)): inbox.progress.succeeded(withData: withData)
+        case .progress(.failed(let cause)): inbox.progress.failed(cause)
+        case .progress(.halted(let reason)): inbox.progress.halted(reason)
+        case .log(let level, let message, let metadata):
+            var metadata = metadata.mapValues { Logger.MetadataValue.string($0) }
+            metadata[LogKey.partition] = "\(partition)"
+            logger.log(level: level, "\(message)", metadata: metadata)
+        case .gather, .findSuspects, .recordCommands, .recordTrial, .readUnread, .commit, .settle, .pause, .upgrade:
+            break
+        }
+    }
+
+    private func answer(_ partition: Int, _ results: [CommandResult], head: Int, events: Int) {
+        var later: [CommandQueue<M>.Waiting] = []
+        for (one, result) in zip(callers[partition], results) {
+            func reply(_ body: [UInt8], offset: Int, isReplay: Bool) {
+                one.caller.resume(
+                    returning: Answer(body: body, partition: partition, offset: offset, isReplay: isReplay))
+            }
+            switch result {
+            // The offset of its own last event, not that of the batch.
+            case .answer(let body, let count): reply(body, offset: head - (events - count), isReplay: false)
+            case .replay(let body): reply(body, offset: head, isReplay: true)
+            case .refused(let error): one.caller.resume(throwing: error)
+            case .later: later.append(one)
+            }
+        }
+        callers[partition] = []
+        inboxes[partition].queue.putBack(later)
+    }
+}

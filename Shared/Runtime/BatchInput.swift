@@ -1,0 +1,147 @@
+import Contracts
+import Foundation
+import Machines
+import Timeline
+
+/// The reads that a partition's next batch needs.
+struct GatherRequest<M: Machine>: Sendable {
+    var partition: Int
+    /// The aggregates of the commands.
+    var keys: [AggregateKey]
+    var idempotencyKeys: [String]
+    /// The most events, and the most aggregates with deadlines; nil for none.
+    var log: Int?
+    var lease: PartitionMachine<M>.Lease?
+    /// The last batch that this process knows. The cache is valid if the cursor row still names it.
+    var lastBatch: UUID?
+    var hasParkedKeys: Bool
+    /// Whether the slot reservations are unknown.
+    var readsSlots: Bool
+    var noSlots: SlotAllocator
+    /// Unreadable states of an older machine, with their number of events.
+    var unreadable: [AggregateKey: Int]
+    /// The last outage and the last key that was notified of it.
+    var notified: (outage: Outage, key: String)?
+}
+
+/// What a batch knows of its partition, read under the lock of the cursor.
+struct BatchInput<M: Machine>: Sendable {
+    var storedPosition = 0
+    var position = 0
+    var head = 0
+    /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
+    var now = Instant.epoch
+    var lastBatch: UUID?
+    /// Whether no other process has committed a batch since.
+    var isCacheValid = false
+    var holdsLease = false
+    var attempts = 0
+    /// Whether owners died before one read to the head of the log. A deadline may have ended them.
+    var isDoubtful = false
+    var hasMore = false
+    /// Whether the log was read to its head.
+    var isAtHead = false
+    /// The earliest deadline that is not due; known at the head.
+    var nextDue: Instant?
+    var outages = OutageReading()
+    var events: [Event] = []
+    var due: [AggregateKey] = []
+    var stored: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
+    /// The aggregates of the inputs that have events.
+    var aggregates: [AggregateKey: Aggregate<M>] = [:]
+    /// The sizes of the stored states that were read, in bytes.
+    var sizes: [AggregateKey: Int] = [:]
+    /// The stored slot reservations; nil if the process knows them.
+    var slots: SlotAllocator?
+    /// Aggregates with an unusable stored state.
+    var faults: [AggregateKey: RuntimeError] = [:]
+    var refreshed: Set<AggregateKey> = []
+    /// States of an older machine that need an upgrade before a decision.
+    var stale: [AggregateKey: StoredState] = [:]
+    var parked: Set<AggregateKey> = []
+    var hasParkedKeys = false
+    /// The reason why only a newer program can read the log further.
+    var halt: String?
+
+    /// Whether no input from the log is left: no events, due deadlines or outages.
+    var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
+
+    /// Takes a stored state: readable, of a newer version, or of an older one.
+    mutating func take(_ stored: StoredState, unreadable: [AggregateKey: Int]) {
+        let (key, version) = (stored.key, stored.machineVersion)
+        sizes[key] = stored.binary.count
+        if version > M.version {
+            faults[key] = .newerState(key: key, version: version)
+        } else if case .exact(let state) = M.stored(stored.binary, version: version) {
+            aggregates[key] = stored.aggregate(state)
+            if version < M.version { refreshed.insert(key) }
+        } else if version == M.version || unreadable[key] == stored.eventCount {
+            faults[key] = .malformedState(key: key)
+        } else {
+            // The upgrade reads the log, so it must not run under the lock.
+            stale[key] = stored
+        }
+    }
+
+    /// Stops before aggregates with a state of a newer version: a newer program must decide about them.
+    mutating func stopBeforeNewerStates() {
+        if let index = events.firstIndex(where: { isNewer($0.key) }) {
+            let event = events[index]
+            halt = Self.newerState(of: event.key)
+            position = max(storedPosition, event.offset - 1)
+            events.removeSubrange(index...)
+            due = []
+            hasMore = false
+        } else if let key = due.first(where: isNewer) {
+            halt = Self.newerState(of: key)
+            due.removeAll(where: isNewer)
+        }
+    }
+
+    private func isNewer(_ key: AggregateKey) -> Bool {
+        if case .newerState = faults[key] { true } else { false }
+    }
+
+    private static func newerState(of key: AggregateKey) -> String {
+        "the state of \(key) is newer than this program"
+    }
+
+    /// Returns the reason if only a newer program can read the event.
+    static func tooNew(_ event: Event) -> String? {
+        let known = M.newestVersions[event.type] ?? 1
+        guard event.version > known else { return nil }
+        return "\(event.type) at offset \(event.offset) has version \(event.version); this program reads up to \(known)"
+    }
+
+    /// Notifies aggregates of an outage in memory. The next batch notifies those without time.
+    mutating func notify(_ batch: inout Batch<M>) {
+        for (index, key) in outages.unheard.enumerated() {
+            let isNewer = isNewer(key)
+            if isNewer { halt = halt ?? Self.newerState(of: key) }
+            guard !isNewer, isAtHead, batch.run(outageFor: key) else {
+                outages.unheard.removeSubrange(index...)
+                outages.isLast = false
+                hasMore = hasMore || !isNewer
+                return
+            }
+        }
+        if !isAtHead { outages.isLast = false }
+    }
+}
+
+/// The outages that a batch knows.
+///
+/// The cursor row keeps the outages that the lease's acquisition or renewal found (`bus.outage_since` defines them). It
+/// keeps them until every aggregate with a deadline is notified. Each batch at the head of the log notifies some
+/// aggregates. Others are notified by their next input, if it comes earlier. A repeated notification changes nothing,
+/// because the aggregate's own time is then after the outage. So after a crash only uncommitted work is repeated.
+struct OutageReading: Sendable {
+    /// The outage to apply before inputs.
+    var outage: Outage?
+    /// The outage in the cursor row, under our lease.
+    var recorded: Outage?
+    /// The next aggregates to notify, in the order of their keys.
+    var unheard: [AggregateKey] = []
+    /// Whether ``unheard`` are the last ones, and all of them are notified.
+    var isLast = false
+}

@@ -1,0 +1,336 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
+import Postgres
+import Timeline
+
+/// Reads the inputs of the batches of one or several partitions in one transaction.
+///
+/// The first pipeline locks the cursors, then reads. A snapshot from before the lock could be stale, so each read is a
+/// statement of its own after the lock. Other pipelines follow only for what the first one shows to be missing.
+struct BatchReader<M: Machine> {
+    /// Deadlines are read up to this time after the known clock. The clock of the database may be ahead a little.
+    static var margin: Interval { .seconds(1) }
+
+    let statements: Statements
+    let clock: SharedClock
+    let caches: [StateCache<M>]
+    let connection: Connection
+    let requests: [GatherRequest<M>]
+    private var found: [Int: BatchInput<M>] = [:]
+    private var asked: [Int: Set<AggregateKey>] = [:]
+
+    init(
+        _ requests: [GatherRequest<M>], statements: Statements, clock: SharedClock, caches: [StateCache<M>],
+        connection: Connection
+    ) {
+        self.requests = requests
+        self.statements = statements
+        self.clock = clock
+        self.caches = caches
+        self.connection = connection
+    }
+
+    /// Reads the inputs.
+    ///
+    /// - Returns: the inputs of each partition whose cursor no other session holds.
+    mutating func read() async throws -> [Int: BatchInput<M>] {
+        try await readFirst()
+        try await readParkedAndOutages()
+        try await readUnheard()
+        try await readStates()
+        return found
+    }
+
+    private var partitions: Parameter { .int4s(requests.map { Int32($0.partition) }) }
+
+    // MARK: The first pipeline
+
+    private mutating func readFirst() async throws {
+        let isAlone = requests.count == 1
+        var queries = [Query(statements.begin), Query(isAlone ? Statements.limitCursorLock : Statements.limitLocks)]
+        let cursorsAt = queries.count
+        queries.append(
+            Query(isAlone ? Statements.lockCursors : Statements.lockFreeCursors, [partitions, .text(M.name)]))
+        // The locks of the commit wait longer: every service takes the heads.
+        if isAlone { queries.append(Query(Statements.limitLocks)) }
+        let headsAt = queries.count
+        queries.append(Query(Statements.clockAndHeads, [partitions], rowsExpected: requests.count))
+        let answersAt = queries.count
+        var answers: (partitions: [Int32], keys: [String]) = ([], [])
+        var states: (partitions: [Int32], keys: [String]) = ([], [])
+        for request in requests {
+            let partition = Int32(request.partition)
+            for key in request.idempotencyKeys {
+                answers.partitions.append(partition)
+                answers.keys.append(key)
+            }
+            let missing = caches[request.partition].missing(request.keys)
+            asked[request.partition] = missing
+            for key in missing {
+                states.partitions.append(partition)
+                states.keys.append(key.description)
+            }
+        }
+        if !answers.keys.isEmpty {
+            queries.append(
+                Query(Statements.answers, [.int4s(answers.partitions), .text(M.name), .texts(answers.keys)]))
+        }
+        let statesAt = queries.count
+        if !states.keys.isEmpty { queries.append(readStates(states)) }
+        let logAt = queries.count
+        let log = requests.filter { $0.log != nil }
+        let until = clock.now + Self.margin
+        queries += readLog(log, until: until)
+        let slotsAt = queries.count
+        let slots = requests.filter(\.readsSlots)
+        for request in slots { queries.append(readSlots(request)) }
+
+        let sent = ContinuousClock.now
+        let rows = try await connection.execute(queries)
+        for row in rows[cursorsAt] { try take(cursor: row) }
+        for row in rows[headsAt] { try take(head: row, sent) }
+        for row in rows[answersAt..<statesAt].joined() {
+            let (partition, key, fingerprint, answer) = try row.decode((Int, String, [UInt8], [UInt8]).self)
+            found[partition]?.stored[key] = (fingerprint, answer)
+        }
+        for row in rows[statesAt..<logAt].joined() { try take(state: row) }
+        try takeLog(log, until: until, Array(rows[logAt..<slotsAt]))
+        for (request, rows) in zip(slots, rows[slotsAt...]) {
+            let slots = try restored(request, rows)
+            found[request.partition]?.slots = slots
+        }
+        for request in requests { try await checkCache(request) }
+    }
+
+    private mutating func take(cursor row: Row) throws {
+        let (partition, position, owner, epoch, last, parked, attempts, isExpired) = try row.decode(
+            (Int, Int, UUID?, Int, UUID?, Int, Int, Bool).self, at: 0)
+        guard let request = requests.first(where: { $0.partition == partition }) else { return }
+        var input = BatchInput<M>()
+        (input.storedPosition, input.position, input.lastBatch, input.attempts) = (position, position, last, attempts)
+        input.isCacheValid = request.lastBatch != nil && last == request.lastBatch
+        input.hasParkedKeys = parked > 0
+        input.isDoubtful = attempts > 0 || isExpired
+        if let lease = request.lease { input.holdsLease = owner == lease.owner && epoch == lease.epoch }
+        if M.ownsLimits {
+            input.outages.outage = try Self.outage(row, 9)
+            let isServed = try input.holdsLease && !isExpired || row.decode(Bool?.self, at: 8) != true
+            if isServed {
+                if input.holdsLease { input.outages.recorded = input.outages.outage }
+            } else {
+                unserved.insert(partition)
+            }
+        }
+        found[partition] = input
+    }
+
+    /// The partitions that no process has served for a second: the next acquisition or renewal will record the outage,
+    /// but commands need no lease and can come earlier.
+    private var unserved: Set<Int> = []
+
+    private static func outage(_ row: Row, _ column: Int) throws -> Outage? {
+        guard case (let from?, let until?) = try row.decode((Instant?, Instant?).self, at: column) else { return nil }
+        return Outage(from: from, until: until)
+    }
+
+    private mutating func take(head row: Row, _ sent: ContinuousClock.Instant) throws {
+        let sample = try ClockSample(row, realAt: 5, asked: sent)
+        clock.take(sample)
+        let partition = try row.decode(Int.self, at: 6)
+        let head = try row.decode(Int.self, at: 4)
+        found[partition]?.head = head
+        found[partition]?.now = sample.now
+    }
+
+    /// Uses the cached aggregates of a valid cache, and drops an invalid one.
+    private mutating func checkCache(_ request: GatherRequest<M>) async throws {
+        guard let input = found[request.partition], !input.isCacheValid else { return }
+        caches[request.partition].drop()
+        guard input.slots == nil, request.noSlots.ceiling != nil else { return }
+        let slots = try restored(request, try await connection.execute(readSlots(request)))
+        found[request.partition]?.slots = slots
+    }
+
+    private func readSlots(_ request: GatherRequest<M>) -> Query {
+        Query(statements.slots, [.int4(Int32(request.partition)), .int4(Int32(request.noSlots.ceiling ?? 0))])
+    }
+
+    private func restored(_ request: GatherRequest<M>, _ rows: Rows) throws -> SlotAllocator {
+        try request.noSlots.restored(rows)
+    }
+
+    // MARK: The log
+
+    private func readLog(_ log: [GatherRequest<M>], until: Instant) -> [Query] {
+        guard !log.isEmpty else { return [] }
+        let partitions = log.map { Int32($0.partition) }
+        let limits = log.map { $0.log ?? 0 }
+        var queries = [
+            Query(
+                LogReader.behindCursors,
+                [.int4s(partitions), .text(M.name), .ints(limits), .texts(M.follows.sorted())])
+        ]
+        for hasParkedKeys in [false, true] {
+            let some = log.filter { $0.hasParkedKeys == hasParkedKeys }
+            guard !some.isEmpty else { continue }
+            queries.append(
+                Query(
+                    hasParkedKeys ? statements.deadlinesOfOthers : statements.deadlines,
+                    [
+                        .int4s(some.map { Int32($0.partition) }), .ints(some.map { ($0.log ?? 0) + 1 }),
+                        .int(Int(until.milliseconds)),
+                    ]))
+        }
+        return queries
+    }
+
+    private mutating func takeLog(_ log: [GatherRequest<M>], until: Instant, _ rows: [Rows]) throws {
+        guard let first = rows.first else { return }
+        var events: [Int: [Event]] = [:]
+        for row in first {
+            let event = try LogReader.event(row)
+            events[event.partition, default: []].append(event)
+        }
+        var deadlines: [Int: [(key: AggregateKey, due: Instant)]] = [:]
+        for row in rows.dropFirst().joined() {
+            let (partition, key, due) = try row.decode((Int, AggregateKey, Instant).self)
+            deadlines[partition, default: []].append((key, due))
+        }
+        for request in log {
+            guard found[request.partition]?.holdsLease == true, let limit = request.log else { continue }
+            found[request.partition]?.take(
+                events[request.partition] ?? [], deadlines[request.partition] ?? [], until: until, limit: limit)
+        }
+    }
+
+    // MARK: Further pipelines
+
+    private mutating func readParkedAndOutages() async throws {
+        let parked = requests.map(\.partition).filter { found[$0]?.hasParkedKeys == true }
+        let unserved = unserved.sorted()
+        guard !parked.isEmpty || !unserved.isEmpty else { return }
+        let rows = try await connection.execute(
+            parked.map { Query(Statements.parkedKeys, [.int4(Int32($0)), .text(M.name)]) }
+                + unserved.map {
+                    Query(Statements.outageUntilNow, [.int4(Int32($0)), .text(M.name)], rowsExpected: 1)
+                })
+        for (partition, rows) in zip(parked, rows) {
+            let keys = try rows.decode(AggregateKey.self)
+            found[partition]?.parked.formUnion(keys)
+            found[partition]?.due.removeAll(where: keys.contains)
+        }
+        for (partition, rows) in zip(unserved, rows.dropFirst(parked.count)) {
+            guard let open = try Self.outage(rows[0], 0) else { continue }
+            let known = found[partition]?.outages.outage
+            found[partition]?.outages.outage = Outage(from: min(open.from, known?.from ?? open.from), until: open.until)
+        }
+    }
+
+    /// Reads the next aggregates to notify of an outage. During bisection and quarantine they are alone in their batch,
+    /// so that the one at fault is known.
+    private mutating func readUnheard() async throws {
+        for request in requests {
+            guard let limit = request.log, let input = found[request.partition], input.isAtHead,
+                let recorded = input.outages.recorded,
+                limit == Quarantine.Limits().log || input.events.isEmpty && input.due.isEmpty
+            else { continue }
+            let last = request.notified.flatMap { $0.outage == recorded ? $0.key : nil } ?? ""
+            let rows = try await connection.execute(
+                Query(
+                    Statements.limited(M.name),
+                    [.int4(Int32(request.partition)), .text(last), .int(limit)]))
+            let keys = try rows.decode(AggregateKey.self)
+            found[request.partition]?.outages.unheard = keys
+            found[request.partition]?.outages.isLast = keys.count < limit
+            if keys.count >= limit { found[request.partition]?.hasMore = true }
+        }
+    }
+
+    /// Reads the states of all inputs: from the valid caches, and those that are missing from the database.
+    private mutating func readStates() async throws {
+        var missing: (partitions: [Int32], keys: [String]) = ([], [])
+        for request in requests {
+            guard let input = found[request.partition] else { continue }
+            var needed = Set(request.keys)
+            for event in input.events { needed.insert(event.key) }
+            needed.formUnion(input.due)
+            needed.formUnion(input.outages.unheard)
+            needed.subtract(asked[request.partition] ?? [])
+            let cached = input.isCacheValid ? caches[request.partition].values(of: needed) : [:]
+            found[request.partition]?.aggregates.merge(cached) { read, _ in read }
+            for key in needed where cached[key] == nil {
+                missing.partitions.append(Int32(request.partition))
+                missing.keys.append(key.description)
+            }
+        }
+        if !missing.keys.isEmpty {
+            for row in try await connection.execute(readStates(missing)) { try take(state: row) }
+        }
+        for partition in found.keys { found[partition]?.stopBeforeNewerStates() }
+    }
+
+    private func readStates(_ keys: (partitions: [Int32], keys: [String])) -> Query {
+        Query(statements.states, [.int4s(keys.partitions), .texts(keys.keys)])
+    }
+
+    private mutating func take(state row: Row) throws {
+        let stored = try StoredState(row)
+        let partition = try row.decode(Int.self, at: StoredState.columnCount)
+        let unreadable = requests.first { $0.partition == partition }?.unreadable ?? [:]
+        found[partition]?.take(stored, unreadable: unreadable)
+    }
+}
+
+extension BatchInput {
+    /// Takes the events behind the cursor, and the deadlines if the log was read to its head.
+    ///
+    /// - Parameters:
+    ///   - deadlines: those up to a time, at most one more than the limit, and the first one after it.
+    ///   - until: that time.
+    mutating func take(
+        _ read: [Event], _ deadlines: [(key: AggregateKey, due: Instant)], until: Instant, limit: Int
+    ) {
+        for event in read {
+            if let reason = Self.tooNew(event) {
+                halt = reason
+                position = max(position, event.offset - 1)
+                return
+            }
+            events.append(event)
+        }
+        let bound = position + LogReader.scanLimit
+        let isThrough = events.count < limit
+        // The head was read before the events, so the last event may have a higher offset. Commits follow the order of
+        // offsets, so no earlier event is missing.
+        let isAtHead = isThrough && head <= bound
+        position = max(position, isThrough ? min(head, bound) : 0, events.last?.offset ?? 0)
+        guard isAtHead else {
+            hasMore = true
+            return
+        }
+        self.isAtHead = true
+        for (key, due) in deadlines {
+            guard due <= now else {
+                nextDue = due
+                break
+            }
+            self.due.append(key)
+        }
+        // The clock may be far ahead of this process, as after a step of virtual time. Then there may be more.
+        hasMore = due.count > limit || deadlines.last.map { until < $0.due && $0.due <= now } ?? false
+        due = Array(due.prefix(limit))
+    }
+}
+
+extension SlotAllocator {
+    /// Returns an allocator with stored reservations.
+    func restored(_ rows: Rows) throws -> SlotAllocator {
+        var slots = self
+        for (page, taken) in try rows.decode((Int, [UInt8]).self) {
+            guard slots.restore(Int64(page), taken) else { throw RuntimeError.failed }
+        }
+        return slots
+    }
+}

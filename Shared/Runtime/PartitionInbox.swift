@@ -1,0 +1,75 @@
+import EventLog
+import Machines
+import Synchronization
+import Timeline
+
+/// The part of a partition that any thread may use, without waiting for a batch: its waiting commands, its flags, its
+/// progress and its cache.
+final class PartitionInbox<M: Machine>: Sendable {
+    /// The most waiting commands: one batch. More are refused as overloaded. So one stuck partition leaves half of the
+    /// process's request slots to the others.
+    static var queueLimit: Int { Quarantine.Limits().commands }
+    /// The longest wait of a command for its batch. Then it is refused as overloaded.
+    static var queuePatience: Duration { .seconds(5) }
+
+    let partition: Int
+    let progress: PartitionProgress
+    let queue: CommandQueue<M>
+    let cache: StateCache<M>
+    private let looks = Atomic(false)
+    /// Whether there are new events that this machine does not follow.
+    private let skips = Atomic(false)
+    /// The earliest known deadline, for the 10 ms tick.
+    private let due = Atomic<Int64>(.max)
+    /// The time of the last look at the log, in milliseconds since ``start``.
+    private let lastLook = Atomic<Int64>(-1000)
+    private let start = ContinuousClock.now
+
+    init(partition: Int, budget: StateBudget) {
+        self.partition = partition
+        progress = PartitionProgress(partition: partition)
+        queue = CommandQueue<M>(limit: Self.queueLimit)
+        cache = StateCache(budget)
+    }
+
+    /// Requests a look at the log.
+    func look() { looks.store(true, ordering: .relaxed) }
+
+    /// Requests a look at the log for new events.
+    ///
+    /// - Parameter isOfInterest: whether the machine may follow one of them. Otherwise the cursor only skips them, at
+    ///   most once in each ``PartitionMachine/glanceInterval``.
+    /// - Returns: whether the look is due now.
+    func hear(isOfInterest: Bool) -> Bool {
+        let isRecent = milliseconds - lastLook.load(ordering: .relaxed) < Self.glance
+        guard isOfInterest || !isRecent else {
+            skips.store(true, ordering: .relaxed)
+            return false
+        }
+        look()
+        return true
+    }
+
+    private static var glance: Int64 { Int64(PartitionMachine<M>.glanceInterval / .milliseconds(1)) }
+    private var milliseconds: Int64 { Int64(start.duration(to: .now) / .milliseconds(1)) }
+
+    /// Returns whether there are events to skip, and resets the flag.
+    func takesSkips() -> Bool { skips.exchange(false, ordering: .relaxed) }
+
+    /// Returns whether a look is requested, and resets the flag.
+    func takesLook() -> Bool { looks.exchange(false, ordering: .relaxed) }
+
+    /// Records a look at the log.
+    func looked() {
+        lastLook.store(milliseconds, ordering: .relaxed)
+        skips.store(false, ordering: .relaxed)
+    }
+
+    /// Returns whether the earliest known deadline has come.
+    func isDue(at now: Instant) -> Bool { due.load(ordering: .relaxed) <= now.milliseconds }
+
+    func set(nextDue: Instant?) { due.store(nextDue?.milliseconds ?? .max, ordering: .relaxed) }
+
+    /// Refuses the commands that have waited too long, even while a batch does not end.
+    func refuseStale(at now: ContinuousClock.Instant) { queue.refuse(before: now - Self.queuePatience) }
+}
