@@ -18,8 +18,8 @@ struct BatchReader<M: Machine> {
     let caches: [StateCache<M>]
     let connection: Connection
     let requests: [GatherRequest<M>]
-    private var found: [Int: BatchInput<M>] = [:]
-    private var asked: [Int: Set<AggregateKey>] = [:]
+    var found: [Int: BatchInput<M>] = [:]
+    var asked: [Int: Set<AggregateKey>] = [:]
 
     init(
         _ requests: [GatherRequest<M>], statements: Statements, clock: SharedClock, caches: [StateCache<M>],
@@ -128,9 +128,9 @@ struct BatchReader<M: Machine> {
 
     /// The partitions that no process has served for a second: the next acquisition or renewal will record the outage,
     /// but commands need no lease and can come earlier.
-    private var unserved: Set<Int> = []
+    var unserved: Set<Int> = []
 
-    private static func outage(_ row: Row, _ column: Int) throws -> Outage? {
+    static func outage(_ row: Row, _ column: Int) throws -> Outage? {
         guard case (let from?, let until?) = try row.decode((Instant?, Instant?).self, at: column) else { return nil }
         return Outage(from: from, until: until)
     }
@@ -203,134 +203,5 @@ struct BatchReader<M: Machine> {
             found[request.partition]?.take(
                 events[request.partition] ?? [], deadlines[request.partition] ?? [], until: until, limit: limit)
         }
-    }
-
-    // MARK: Further pipelines
-
-    private mutating func readParkedAndOutages() async throws {
-        let parked = requests.map(\.partition).filter { found[$0]?.hasParkedKeys == true }
-        let unserved = unserved.sorted()
-        guard !parked.isEmpty || !unserved.isEmpty else { return }
-        let rows = try await connection.execute(
-            parked.map { Query(Statements.parkedKeys, [.int4(Int32($0)), .text(M.name)]) }
-                + unserved.map {
-                    Query(Statements.outageUntilNow, [.int4(Int32($0)), .text(M.name)], rowsExpected: 1)
-                })
-        for (partition, rows) in zip(parked, rows) {
-            let keys = try rows.decode(AggregateKey.self)
-            found[partition]?.parked.formUnion(keys)
-            found[partition]?.due.removeAll(where: keys.contains)
-        }
-        for (partition, rows) in zip(unserved, rows.dropFirst(parked.count)) {
-            guard let open = try Self.outage(rows[0], 0) else { continue }
-            let known = found[partition]?.outages.outage
-            found[partition]?.outages.outage = Outage(from: min(open.from, known?.from ?? open.from), until: open.until)
-        }
-    }
-
-    /// Reads the next aggregates to notify of an outage. During bisection and quarantine they are alone in their batch,
-    /// so that the one at fault is known.
-    private mutating func readUnheard() async throws {
-        for request in requests {
-            guard let limit = request.log, let input = found[request.partition], input.isAtHead,
-                let recorded = input.outages.recorded,
-                limit == Quarantine.Limits().log || input.events.isEmpty && input.due.isEmpty
-            else { continue }
-            let last = request.notified.flatMap { $0.outage == recorded ? $0.key : nil } ?? ""
-            let rows = try await connection.execute(
-                Query(
-                    Statements.limited(M.name),
-                    [.int4(Int32(request.partition)), .text(last), .int(limit)]))
-            let keys = try rows.decode(AggregateKey.self)
-            found[request.partition]?.outages.unheard = keys
-            found[request.partition]?.outages.isLast = keys.count < limit
-            if keys.count >= limit { found[request.partition]?.hasMore = true }
-        }
-    }
-
-    /// Reads the states of all inputs: from the valid caches, and those that are missing from the database.
-    private mutating func readStates() async throws {
-        var missing: (partitions: [Int32], keys: [String]) = ([], [])
-        for request in requests {
-            guard let input = found[request.partition] else { continue }
-            var needed = Set(request.keys)
-            for event in input.events { needed.insert(event.key) }
-            needed.formUnion(input.due)
-            needed.formUnion(input.outages.unheard)
-            needed.subtract(asked[request.partition] ?? [])
-            let cached = input.isCacheValid ? caches[request.partition].values(of: needed) : [:]
-            found[request.partition]?.aggregates.merge(cached) { read, _ in read }
-            for key in needed where cached[key] == nil {
-                missing.partitions.append(Int32(request.partition))
-                missing.keys.append(key.description)
-            }
-        }
-        if !missing.keys.isEmpty {
-            for row in try await connection.execute(readStates(missing)) { try take(state: row) }
-        }
-        for partition in found.keys { found[partition]?.stopBeforeNewerStates() }
-    }
-
-    private func readStates(_ keys: (partitions: [Int32], keys: [String])) -> Query {
-        Query(statements.states, [.int4s(keys.partitions), .texts(keys.keys)])
-    }
-
-    private mutating func take(state row: Row) throws {
-        let stored = try StoredState(row)
-        let partition = try row.decode(Int.self, at: StoredState.columnCount)
-        let unreadable = requests.first { $0.partition == partition }?.unreadable ?? [:]
-        found[partition]?.take(stored, unreadable: unreadable)
-    }
-}
-
-extension BatchInput {
-    /// Takes the events behind the cursor, and the deadlines if the log was read to its head.
-    ///
-    /// - Parameters:
-    ///   - deadlines: those up to a time, at most one more than the limit, and the first one after it.
-    ///   - until: that time.
-    mutating func take(
-        _ read: [Event], _ deadlines: [(key: AggregateKey, due: Instant)], until: Instant, limit: Int
-    ) {
-        for event in read {
-            if let reason = Self.tooNew(event) {
-                halt = reason
-                position = max(position, event.offset - 1)
-                return
-            }
-            events.append(event)
-        }
-        let bound = position + LogReader.scanLimit
-        let isThrough = events.count < limit
-        // The head was read before the events, so the last event may have a higher offset. Commits follow the order of
-        // offsets, so no earlier event is missing.
-        let isAtHead = isThrough && head <= bound
-        position = max(position, isThrough ? min(head, bound) : 0, events.last?.offset ?? 0)
-        guard isAtHead else {
-            hasMore = true
-            return
-        }
-        self.isAtHead = true
-        for (key, due) in deadlines {
-            guard due <= now else {
-                nextDue = due
-                break
-            }
-            self.due.append(key)
-        }
-        // The clock may be far ahead of this process, as after a step of virtual time. Then there may be more.
-        hasMore = due.count > limit || deadlines.last.map { until < $0.due && $0.due <= now } ?? false
-        due = Array(due.prefix(limit))
-    }
-}
-
-extension SlotAllocator {
-    /// Returns an allocator with stored reservations.
-    func restored(_ rows: Rows) throws -> SlotAllocator {
-        var slots = self
-        for (page, taken) in try rows.decode((Int, [UInt8]).self) {
-            guard slots.restore(Int64(page), taken) else { throw RuntimeError.failed }
-        }
-        return slots
     }
 }

@@ -1,0 +1,89 @@
+import Machines
+
+// The choice of the partitions that start a batch.
+extension BatchEngine {
+    func start(_ tasks: inout DiscardingTaskGroup) {
+        for step in resumptions { tasks.addTask { await self.runAlone(step, isTrial: false) } }
+        resumptions = []
+        let now = ContinuousClock.now
+        var shared: [(partition: Int, plan: BatchPlan)] = []
+        var commands = 0
+        for partition in machines.indices where !isBusy[partition] {
+            let inbox = inboxes[partition]
+            if inbox.takesLook() { machines[partition].look(now: now) }
+            let hasCommands = !inbox.queue.isEmpty
+            guard hasCommands || machines[partition].takesLog else { continue }
+            let isSuspect = hasCommands && isNextSuspect(partition)
+            if machines[partition].mayShare, !isSuspect {
+                let isFull =
+                    sharedTransactions >= limits.transactions || shared.count >= limits.partitions
+                    || commands >= limits.commands
+                guard !isFull, hasCommands || nextLook <= now else {
+                    if !hasCommands, nextLook > now { setAlarm(&tasks) }
+                    continue
+                }
+            }
+            guard let plan = machines[partition].plan(hasCommands: hasCommands, nextIsSuspect: isSuspect) else {
+                continue
+            }
+            if plan.isAlone {
+                if let step = begin(partition, plan) {
+                    tasks.addTask { await self.runAlone(step, isTrial: plan.isTrial) }
+                }
+            } else {
+                shared.append((partition, plan))
+                commands += inbox.queue.count
+            }
+        }
+        startShared(shared, now: now, &tasks)
+    }
+
+    private func startShared(
+        _ shared: [(partition: Int, plan: BatchPlan)], now: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup
+    ) {
+        guard !shared.isEmpty else { return }
+        if shared.contains(where: { $0.plan.log != nil }) { nextLook = now + limits.pace }
+        // The partitions share the time for decisions too, because they hold each other's locks.
+        let portion = max(.milliseconds(2), .milliseconds(25) / shared.count)
+        let steps = shared.compactMap { partition, plan in
+            var plan = plan
+            plan.portion = portion
+            return begin(partition, plan)
+        }
+        sharedTransactions += 1
+        tasks.addTask { await self.runShared(steps) }
+    }
+
+    private func begin(_ partition: Int, _ plan: BatchPlan) -> Step? {
+        let guarded = machines[partition].commandGuard
+        let taken =
+            guarded.suspects.isEmpty
+            ? inboxes[partition].queue.take(plan.commands)
+            : inboxes[partition].queue.take(plan.commands) { guarded.isSuspect($0.name) }
+        callers[partition] = taken
+        if plan.log != nil { inboxes[partition].looked() }
+        isBusy[partition] = true
+        return handle(partition, .begin(plan, taken.map(\.submission)))
+    }
+
+    private func isNextSuspect(_ partition: Int) -> Bool {
+        let guarded = machines[partition].commandGuard
+        guard !guarded.suspects.isEmpty else { return false }
+        return inboxes[partition].queue.isFirst { guarded.isSuspect($0.name) }
+    }
+
+    private func setAlarm(_ tasks: inout DiscardingTaskGroup) {
+        guard !isAlarmSet else { return }
+        isAlarmSet = true
+        let next = nextLook
+        tasks.addTask {
+            try? await Task.sleep(until: next, clock: .continuous)
+            await self.alarm()
+        }
+    }
+
+    private func alarm() {
+        isAlarmSet = false
+        wake()
+    }
+}
