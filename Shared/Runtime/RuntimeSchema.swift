@@ -36,7 +36,7 @@ public enum RuntimeSchema {
                 .split(separator: "{{service}}", omittingEmptySubsequences: false).joined(separator: service)
             return try Migration(fileName: fileName, sql: sql)
         }
-        let states = try migration("0001_states.sql", PackageResources._001_states_sql)
+        let states = try migration("0001_states_and_slots.sql", PackageResources._001_states_and_slots_sql)
         return Migrator(schema: service, migrations: [states] + more)
     }
 
