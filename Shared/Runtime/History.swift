@@ -26,11 +26,11 @@ struct StoredState: Sendable {
     /// The number of columns that it reads.
     static let columnCount = 6
 
-    /// - Parameter row: with the columns of ``Statements/stateColumns``.
+    /// - Parameter row: begins with the columns of ``Statements/stateColumns``.
     init(_ row: Row) throws(PostgresError) {
         let time: Instant
         (key, binary, machineVersion, eventCount, time, offset) = try row.decode(
-            (AggregateKey, [UInt8], Int, Int, Instant, Int).self)
+            (AggregateKey, [UInt8], Int, Int, Instant, Int).self, at: 0)
         decidedAt = time.heldToDocuments
     }
 
