@@ -36,8 +36,9 @@ public struct Transfer: DurableService {
     public static func migrations() throws -> [Migration] { try TransferStore.migrations() }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let origins = try AllowedOrigins(
-            allowedOrigins ?? "http://\(configuration.host):\(configuration.port)")
+        // A free port is known too late to be allowed.
+        let own = configuration.port == 0 ? "" : "http://\(configuration.host):\(configuration.port)"
+        let origins = try AllowedOrigins(allowedOrigins ?? own)
         let storage: any Storage
         do { storage = try DirectoryStorage(directory) } catch {
             throw ConfigurationError("\(Setting.label("DATA_DIRECTORY")) can't be written to")
