@@ -1,3 +1,4 @@
+import Foundation
 import Identity
 import Records
 import ServiceKit
@@ -82,11 +83,15 @@ import Timeline
     }
 
     @Test(arguments: ["alice", "alice admin \(String(repeating: "0", count: 64))", "alice read 00", "alice read zz"])
-    func `an invalid key file is refused with the number of the line`(_ line: String) {
+    func `an invalid key file is refused with the number of the line`(_ line: String) throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try Data("# keys\n\(line)".utf8).write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let configuration = ServiceConfiguration(SettingsReader(["OPERATOR_KEY_FILE": file.path]), port: 1)
         #expect(
             throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
         ) {
-            _ = try OperatorKeys(file: "# keys\n\(line)")
+            _ = try configuration.operatorKeys()
         }
     }
 }
