@@ -110,12 +110,12 @@ import Testing
             (one.chainFile, "", "\(certificate) and \(key) must be set together"),
         ] {
             let flags = ["--tls-certificate", chainFile] + (keyFile.isEmpty ? [] : ["--tls-key", keyFile])
-            let configuration = try TestService.configuration(flags)
+            let configuration = try ServiceConfiguration.reading(flags)
             #expect(throws: ConfigurationError(line)) {
                 _ = try configuration.certificate.certificate(logger: Logger(label: "naps"))
             }
         }
-        #expect(try TestService.configuration().certificate.certificate(logger: Logger(label: "naps")) == nil)
+        #expect(try ServiceConfiguration.reading().certificate.certificate(logger: Logger(label: "naps")) == nil)
     }
 }
 

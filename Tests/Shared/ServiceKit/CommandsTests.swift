@@ -158,7 +158,7 @@ struct CounterService: Sendable {
             "--database-url", url, "--migration-database-url", url, "--operator-key-file", keys.path,
             "--partitions", String(partitions),
         ]
-        let configuration = try TestService.configuration(arguments + ["--port", String(port)])
+        let configuration = try ServiceConfiguration.reading(arguments + ["--port", String(port)])
         try await TestedMachine<Counter>().migrate(configuration, logger: logger)
         let pool = ConnectionPool(try ConnectionOptions(url: url), size: 2, logger: logger)
         return CounterService(
@@ -180,7 +180,8 @@ struct CounterService: Sendable {
         let port = try freePort()
         return CounterService(
             arguments: arguments,
-            configuration: try TestService.configuration(arguments + ["--port", String(port)] + more), logger: logger,
+            configuration: try ServiceConfiguration.reading(arguments + ["--port", String(port)] + more),
+            logger: logger,
             pool: pool, issuer: issuer, port: port)
     }
 

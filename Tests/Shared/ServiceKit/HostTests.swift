@@ -47,7 +47,7 @@ import Testing
     @Test func `a port in use is reported in one line`() async throws {
         try await TestService.run { service in
             let host = ServiceHost(
-                name: "naps", configuration: try TestService.configuration("--port", String(service.port)),
+                name: "naps", configuration: try ServiceConfiguration.reading("--port", String(service.port)),
                 responder: RouteTable().responder(
                     authenticator: Authenticator(operators: OperatorKeys(), tokens: DeviceTokenVerifier()),
                     metrics: Metrics()), services: [], logger: Logger(label: "naps") { _ in SwiftLogNoOpLogHandler() })

@@ -220,11 +220,11 @@ import Timeline
     }
 
     @Test func `the default limits are as documented`() throws {
-        let configuration = try TestService.configuration()
+        let configuration = try ServiceConfiguration.reading()
         #expect(configuration.requestRates.device == 50)
         #expect(configuration.requestRates.fleet == 0 && configuration.requestRates.operator == 0)
         #expect(configuration.connectionsPerAddress == 10_000)
-        let other = try TestService.configuration("--operator-requests-per-second", "7")
+        let other = try ServiceConfiguration.reading("--operator-requests-per-second", "7")
         #expect(other.requestRates.operator == 7)
         #expect(configuration.requestTimeout == 10 && configuration.idleTimeout == 60)
     }

@@ -95,7 +95,8 @@ struct TestService: Sendable {
                 failures: FailedCredentials(perSecond: failures, metrics: metrics),
                 refresh: refresh), metrics: metrics, rates: rates, slots: slots)
         let host = ServiceHost(
-            name: "naps", configuration: try configuration(["--port", "0"] + settings), responder: responder,
+            name: "naps", configuration: try ServiceConfiguration.reading(["--port", "0"] + settings),
+            responder: responder,
             services: [readiness], readiness: readiness,
             certificate: try certificate.map {
                 try ServerCertificate(
@@ -124,18 +125,6 @@ struct TestService: Sendable {
     }
 
     private struct Oops: Error { let secret: String }
-
-    static func configuration(_ arguments: String...) throws -> ServiceConfiguration {
-        try configuration(arguments)
-    }
-
-    static func configuration(_ arguments: [String]) throws -> ServiceConfiguration {
-        let request = try SettingsReader.read(service: "naps", arguments: arguments, environment: [:]) {
-            ServiceConfiguration($0, port: 8099)
-        }
-        guard case .run(let configuration) = request else { throw ConfigurationError("help") }
-        return configuration
-    }
 
     func request(
         _ path: String, _ method: String = "GET", _ headers: [String: String] = [:], key: String? = operatorKey
