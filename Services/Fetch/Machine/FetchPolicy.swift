@@ -48,7 +48,7 @@ public struct FetchPolicy: Sendable {
     /// The daily budget of all refreshes of a device (our choice; 600 J are about 1 % of a phone's battery).
     public var deviceBudget = Budget(millijoules: 600_000, bytes: 200_000_000)
     /// The time limit of a refresh handler (Apple: 30 s).
-    static let refreshLimit = Interval.seconds(Int64(30))
+    static let refreshLimit = TimeLimits.fetchHandler
     /// The energy of a wake in millijoules. These costs are our choice, in the order of published measurements. Refreshes
     /// on a charger cost nothing.
     public var wakeCost = 500

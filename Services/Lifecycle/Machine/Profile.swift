@@ -16,7 +16,7 @@ public struct Profile: Record, Equatable {
     /// The limit of `didEnterBackground` (Apple, "Preparing your UI to run in the background": 5 s).
     public var didEnterBackground: Defaulted<Interval> = Interval.seconds(5.0)
     /// The limit of `performFetch` (Apple: 30 s); from iOS 7.
-    public var fetchHandler: Defaulted<Interval?> = .seconds(30.0)
+    public var fetchHandler: Defaulted<Interval?> = TimeLimits.fetchHandler
     /// The limit of the launch handlers (watchdog, secondary sources: 20 s).
     public var launch: Defaulted<Interval> = Interval.seconds(20.0)
     /// The limit of a location event (Apple, "Location and Maps Programming Guide": about 10 s). Afterwards the app is
