@@ -95,14 +95,14 @@ public struct DeviceTokens: Sendable {
 
 /// Verifies tokens with public keys that can be replaced at any time.
 public final class DeviceTokenVerifier: Sendable {
-    /// The most tokens in the cache. A look-up takes a hundredth of the time of a signature check.
-    static let remembered = 10_000
+    /// The most tokens in the cache, about 15 MB. A look-up takes a hundredth of the time of a signature check.
+    static let remembered = 50_000
 
     private struct State {
         var keys = JWTKeyCollection()
-        var ids: Set<String> = []
-        /// The claims of verified tokens.
-        var verified: [String: TokenClaims] = [:]
+        /// The trusted keys in PEM, by their ids.
+        var pems: [String: String] = [:]
+        var verified = VerifiedTokens(limit: remembered)
     }
 
     private let state = Mutex(State())
@@ -111,44 +111,50 @@ public final class DeviceTokenVerifier: Sendable {
     /// Creates a verifier that trusts no key.
     public init(clock: any SuiteClock = RealClock()) { self.clock = clock }
 
-    /// Replaces the trusted keys.
+    /// Replaces the trusted keys. If they change, the verifier forgets all verified tokens.
     ///
     /// - Parameter pems: public keys (P-256) in PEM, by their ids.
     /// - Throws: an error if one is not a P-256 key; the trusted keys then stay unchanged.
     public func trust(_ pems: [String: String]) async throws {
+        // Any client can cause a read of the keys, which must not empty the cache.
+        guard state.withLock({ $0.pems != pems }) else { return }
         let fresh = JWTKeyCollection()
         for (id, pem) in pems { try await fresh.add(ecdsa: ES256PublicKey(pem: pem), kid: JWKIdentifier(string: id)) }
-        state.withLock { $0 = State(keys: fresh, ids: Set(pems.keys)) }
+        state.withLock { $0 = State(keys: fresh, pems: pems) }
     }
 
     /// Returns whether the key signs tokens that this verifier accepts.
-    public func trusts(_ keyID: String) -> Bool { state.withLock { $0.ids.contains(keyID) } }
+    public func trusts(_ keyID: String) -> Bool { state.withLock { $0.pems[keyID] != nil } }
 
     /// Verifies a token and returns its claims.
     ///
     /// - Returns: nil if no trusted key has signed it, if it has expired, or if its time of issue is more than a minute
     ///   ahead.
-    public func claims(of token: String) async -> TokenClaims? {
+    public func claims(of token: Credential) async -> TokenClaims? {
         if let known = verifiedClaims(of: token) { return known }
         let keys = state.withLock { $0.keys }
-        guard let claims = try? await keys.verify(token, as: Payload.self).claims, isValid(claims) else { return nil }
+        guard let claims = try? await keys.verify(token.text, as: Payload.self).claims, isValid(claims) else {
+            return nil
+        }
         state.withLock { state in
             // The keys may have been replaced meanwhile.
-            guard state.keys === keys else { return }
-            if state.verified.count >= Self.remembered {
-                // The removal of any half keeps the cost of an eviction low.
-                for token in state.verified.keys.prefix(Self.remembered / 2) { state.verified[token] = nil }
-            }
-            state.verified[token] = claims
+            if state.keys === keys { state.verified.insert(claims, of: token.hash) }
         }
         return claims
     }
 
     /// Returns the claims of a token that was verified before and is still valid.
-    public func verifiedClaims(of token: String) -> TokenClaims? {
-        guard let claims = state.withLock({ $0.verified[token] }), isValid(claims) else { return nil }
+    public func verifiedClaims(of token: Credential) -> TokenClaims? {
+        guard let claims = state.withLock({ $0.verified.claims(of: token.hash) }) else { return nil }
+        guard isValid(claims) else {
+            state.withLock { $0.verified.remove(token.hash) }
+            return nil
+        }
         return claims
     }
+
+    /// The number of tokens in the cache.
+    var verifiedCount: Int { state.withLock { $0.verified.count } }
 
     private func isValid(_ claims: TokenClaims) -> Bool {
         let now = Int(clock.now.milliseconds / 1000)

@@ -46,10 +46,9 @@ public struct OperatorKeys: Sendable {
     }
 
     /// Returns the operator of a key. It compares all keys, so that the time reveals nothing.
-    public func caller(presenting key: String) -> Caller? {
-        let presented = SHA256.hash(data: Array(key.utf8))
+    public func caller(presenting credential: Credential) -> Caller? {
         var found: Caller?
-        for key in keys where presented == key.hash { found = .operator(name: key.name, scopes: key.scopes) }
+        for key in keys where credential.hash == key.hash { found = .operator(name: key.name, scopes: key.scopes) }
         return found
     }
 }

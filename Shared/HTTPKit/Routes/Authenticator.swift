@@ -45,7 +45,7 @@ public struct Authenticator: Sendable {
         }
         let parts = header.split(separator: " ")
         if parts.count == 2, parts[0].lowercased() == "bearer", parts[1].utf8.count <= TokenHead.longest {
-            let credential = String(parts[1])
+            let credential = Credential(String(parts[1]))
             if let known = operators.caller(presenting: credential) { return Admission(caller: known) }
             var claims = tokens.verifiedClaims(of: credential)
             if claims == nil {
@@ -63,14 +63,14 @@ public struct Authenticator: Sendable {
     }
 
     /// Verifies a token that this process sees for the first time.
-    private func newClaims(of credential: String) async -> TokenClaims? {
-        guard let head = TokenHead(credential), !failures.contains(credential) else { return nil }
+    private func newClaims(of credential: Credential) async -> TokenClaims? {
+        guard let head = TokenHead(credential.text), !failures.contains(credential.text) else { return nil }
         // Valid tokens may have been refused before their key was known.
         if !tokens.trusts(head.keyID), await refresh(), tokens.trusts(head.keyID) { failures.forget() }
         // The key may become known soon, so this refusal is not remembered.
         guard tokens.trusts(head.keyID) else { return nil }
         let claims = await tokens.claims(of: credential)
-        if claims == nil { failures.remember(credential) }
+        if claims == nil { failures.remember(credential.text) }
         return claims
     }
 }

@@ -84,12 +84,12 @@ import Timeline
         let verifier = DeviceTokenVerifier()
         try await verifier.trust(["k1": tokens.publicKey])
         let token = try await tokens.issue(device: "d1", fleet: "f1", id: "t", lifetime: .hours(1))
-        #expect(verifier.verifiedClaims(of: token) == nil)
-        #expect(await verifier.claims(of: token)?.device == "d1")
-        #expect(verifier.verifiedClaims(of: token)?.device == "d1")
+        #expect(verifier.verifiedClaims(of: Credential(token)) == nil)
+        #expect(await verifier.claims(of: Credential(token))?.device == "d1")
+        #expect(verifier.verifiedClaims(of: Credential(token))?.device == "d1")
         try await verifier.trust([:])
-        #expect(verifier.verifiedClaims(of: token) == nil)
-        #expect(await verifier.claims(of: token) == nil)
+        #expect(verifier.verifiedClaims(of: Credential(token)) == nil)
+        #expect(await verifier.claims(of: Credential(token)) == nil)
     }
 
     @Test func `a refused credential is remembered for a while`() {
