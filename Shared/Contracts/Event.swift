@@ -14,7 +14,7 @@ public struct Event: Sendable, Equatable {
     public var app: String?
     /// The suite time of the event.
     public var time: Instant
-    /// The id of the first cause. All events that follow from one external input share it.
+    /// The id that all events of one first cause share: the id of its first event, or one that the client gave.
     public var correlation: UUID
     /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
@@ -99,5 +99,11 @@ extension UUID {
             bytes[8] = bytes[8] & 0x3F | 0x80
             return UUID(uuid: bytes.load(as: uuid_t.self))
         }
+    }
+
+    /// Returns a UUIDv7 with 74 random bits. Ids of later times are greater, so an index grows at its end.
+    public static func ascending(at now: Instant = RealClock().now) -> UUID {
+        let random = random().uuid
+        return UUID(version7: now, random: withUnsafeBytes(of: random) { Array($0) })
     }
 }

@@ -7,8 +7,9 @@ public import Timeline
 public struct Origin: Sendable, Equatable {
     /// A unique id of the input. All random values of its decision derive from it.
     public var id: UUID
-    /// The id that all effects of one first cause share.
-    public var correlation: UUID
+    /// The id that all effects of one first cause share; nil for the id of the input's first event. Event ids ascend with
+    /// time, so the index on correlation ids grows at its end.
+    public var correlation: UUID?
     /// The event that the input follows from; nil for commands and deadlines.
     public var causation: UUID?
     /// The W3C trace context of the request.
@@ -20,7 +21,6 @@ public struct Origin: Sendable, Equatable {
     /// - Parameter id: a random id, unique to this input.
     public init(id: UUID, traceparent: String? = nil) {
         self.id = id
-        correlation = id
         self.traceparent = traceparent
         isDerived = false
     }
@@ -28,7 +28,6 @@ public struct Origin: Sendable, Equatable {
     /// Creates the origin of an input that several processes may take at once, all with the same id.
     public init(derivedID id: UUID, traceparent: String? = nil) {
         self.id = id
-        correlation = id
         self.traceparent = traceparent
         isDerived = true
     }
@@ -180,12 +179,15 @@ public struct Aggregate<M: Machine>: Sendable {
     private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
         guard !decision.events.isEmpty else { return [] }
         let moment = decision.now
+        var correlation = origin.correlation
         let sealed = decision.events.map { event in
-            let data = event.data
+            let (id, data) = (decision.eventID(), event.data)
+            let shared = correlation ?? id
+            correlation = shared
             return Event(
-                id: decision.eventID(), source: M.name, type: Swift.type(of: data).type,
+                id: id, source: M.name, type: Swift.type(of: data).type,
                 version: Swift.type(of: data).version, key: key, app: data.app, time: moment,
-                correlation: origin.correlation, causation: origin.causation, traceparent: origin.traceparent,
+                correlation: shared, causation: origin.causation, traceparent: origin.traceparent,
                 data: data.jsonBytes)
         }
         snapshot = Snapshot(decision.state)

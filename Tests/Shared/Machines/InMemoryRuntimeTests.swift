@@ -55,6 +55,14 @@ import Timeline
         #expect(events.map(\.correlation) == [cause.correlation])
     }
 
+    @Test func `the first event of a command gives all its events their correlation id`() throws {
+        var runtime = InMemoryRuntime<Counter>(policy: ())
+        let first = try runtime.submit(.add(1), to: key, at: start)
+        let second = try runtime.submit(.add(1), to: key, at: start)
+        for events in [first, second] { #expect(Set(events.map(\.correlation)) == Set(events.prefix(1).map(\.id))) }
+        #expect(first.first?.correlation != second.first?.correlation)
+    }
+
     @Test func `machines that follow the same event create different ids`() throws {
         var counter = InMemoryRuntime<Counter>(policy: ())
         var echo = InMemoryRuntime<Echo>(policy: ())

@@ -154,7 +154,7 @@ import Timeline
 
 extension Submission<Counter> {
     init(_ command: Counter.Command, to device: String) {
-        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { aggregate, _ in
+        self.init(key: .device(device), command: command, origin: .named()) { aggregate, _ in
             Array(String(aggregate.state.total).utf8)
         }
     }

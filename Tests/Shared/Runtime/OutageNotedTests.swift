@@ -163,7 +163,7 @@ extension Submission<Punctual> {
     }
 
     private init(_ command: Counter.Command, _ device: String) {
-        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { _, _ in [] }
+        self.init(key: .device(device), command: command, origin: .named()) { _, _ in [] }
     }
 }
 

@@ -240,7 +240,7 @@ import Timeline
 
 extension Submission<Brittle> {
     init(_ command: Counter.Command, to device: String) {
-        self.init(key: .device(device), command: command, origin: Origin(id: UUID())) { aggregate, _ in
+        self.init(key: .device(device), command: command, origin: .named()) { aggregate, _ in
             Array(String(aggregate.state.counter.total).utf8)
         }
     }

@@ -107,11 +107,11 @@ import Timeline
 
 extension Submission<Booker> {
     static func book(_ moment: Instant, _ device: String) -> Submission {
-        Submission(key: .device(device), command: .book(from: moment), origin: Origin(id: UUID())) { _, _ in [] }
+        Submission(key: .device(device), command: .book(from: moment), origin: .named()) { _, _ in [] }
     }
 
     static func cancel(_ device: String) -> Submission {
-        Submission(key: .device(device), command: .cancel, origin: Origin(id: UUID())) { _, _ in [] }
+        Submission(key: .device(device), command: .cancel, origin: .named()) { _, _ in [] }
     }
 }
 

@@ -103,7 +103,7 @@ import Timeline
 
 extension Submission where M == ForgetfulCounter {
     fileprivate init(adding amount: Int, to device: String) {
-        self.init(key: .device(device), command: .add(amount), origin: Origin(id: UUID())) { aggregate, _ in
+        self.init(key: .device(device), command: .add(amount), origin: .named()) { aggregate, _ in
             Array(String(aggregate.state.counter.total).utf8)
         }
     }

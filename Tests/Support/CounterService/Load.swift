@@ -21,7 +21,7 @@ struct Load: Sendable {
     private func send() async throws {
         let id = UUID()
         var command = Submission<Counter>(
-            key: .device("d\(Int.random(in: 0..<devices))"), command: .add(1), origin: Origin(id: id)
+            key: .device("d\(Int.random(in: 0..<devices))"), command: .add(1), origin: .named(id)
         ) { _, _ in [] }
         command.idempotency = Idempotency(key: id.uuidString, fingerprint: [])
         while true {

@@ -20,7 +20,7 @@ struct Repetition: Sendable {
     }
 
     private func send(_ amount: Int, _ name: String) async {
-        let origin = Origin(id: UUID())
+        let origin = Origin.named()
         var command = Submission<Brittle>(key: .device("a"), command: .add(amount), origin: origin) { _, _ in [] }
         command.idempotency = Idempotency(key: name, fingerprint: [])
         do {

@@ -163,7 +163,7 @@ final class BroadcastRelay: Service {
         var origin = Origin(
             derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
         // The timeline finds a broadcast by its `apns-request-id` as the correlation id.
-        origin.correlation = UUID(uuidString: relay.message.requestID) ?? origin.id
+        origin.correlation = UUID(uuidString: relay.message.requestID)
         let submission = Submission<PushMachine>(
             key: key, command: .receiveBroadcast(relay.message), origin: origin,
             idempotency: Idempotency(key: name, fingerprint: Array(SHA256.hash(data: Array(name.utf8))))

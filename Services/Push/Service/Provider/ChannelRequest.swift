@@ -42,7 +42,7 @@ struct ChannelRequest: Sendable, Equatable {
     ///
     /// - Throws: `BadMessageId` if it is not a lower-case UUID. The answer then has a new one.
     static func requestID(_ request: ProviderRequest) throws(APNsReason) -> String {
-        guard let text = request.header("apns-request-id") else { return UUID.random().lowercased }
+        guard let text = request.header("apns-request-id") else { return UUID.ascending().lowercased }
         guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
         return text
     }

@@ -129,7 +129,7 @@ struct ProviderEndpoint: Sendable {
             as: id, to: token, in: environment, expiration: suiteTime(ofExpiration: draft.expiration))
         var origin = Origin(id: UUID.random(), traceparent: traceparent)
         // The timeline finds a notification by its `apns-id` as the correlation id.
-        origin.correlation = UUID(uuidString: draft.apnsID) ?? origin.id
+        origin.correlation = UUID(uuidString: draft.apnsID)
         do {
             for device in try await devices(of: token) {
                 do {

@@ -72,14 +72,14 @@ struct ProviderRules: Sendable {
     ///
     /// - Throws: `BadMessageId` if it is not a lower-case UUID. The answer then has a new one.
     static func apnsID(_ request: ProviderRequest) throws(APNsReason) -> String {
-        guard let text = request.header("apns-id") else { return UUID.random().lowercased }
+        guard let text = request.header("apns-id") else { return UUID.ascending().lowercased }
         guard let uuid = UUID(uuidString: text), uuid.lowercased == text else { throw .badMessageID }
         return text
     }
 
     /// Returns the `apns-id` of the answer: a new one if the request has no valid one.
     static func answeredID(_ request: ProviderRequest) -> String {
-        (try? apnsID(request)) ?? UUID.random().lowercased
+        (try? apnsID(request)) ?? UUID.ascending().lowercased
     }
 
     static func draft(_ request: ProviderRequest, apnsID: String, grant: ProviderGrant) throws(APNsReason) -> Draft {
