@@ -22,7 +22,9 @@ public struct ProblemMiddleware: RouterMiddleware {
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        if let parent = request.headers[.traceparent].flatMap(Traceparent.init) { context.traceparent = parent.child() }
+        if let parent = request.headers[.traceparent].flatMap(Traceparent.init) {
+            (context.traceparent, context.isTraced) = (parent.child(), true)
+        }
         context.logger[metadataKey: LogKey.trace] = .string(context.traceparent.traceID)
         var response: Response
         do {

@@ -17,8 +17,12 @@ public struct ServiceContext: RequestContext {
     var document: [UInt8]?
     /// The slot of the request; nil on open routes.
     var held: HeldSlot?
-    /// The trace context of this request. The events of its command have it too.
+    /// The trace context of this request and its answer.
     public var traceparent: Traceparent = .random()
+    /// Whether the caller sent a trace context.
+    var isTraced = false
+    /// The trace context for the events of this request's command; nil if the caller sent none.
+    public var eventTraceparent: String? { isTraced ? traceparent.description : nil }
 
     public init(source: ApplicationRequestContextSource) {
         coreContext = .init(source: source)

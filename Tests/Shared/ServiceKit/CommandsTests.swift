@@ -82,6 +82,19 @@ struct Amount: Record {
         }
     }
 
+    @Test func `events have a trace context only if the caller sent one`() async throws {
+        try await withCounters { service async throws in
+            let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+            #expect(try await service.add(1, to: "d1").headers["traceparent"] != nil)
+            let sent = ["traceparent": "00-\(trace)-00f067aa0ba902b7-01"]
+            let answer = try await service.add(1, to: "d1", headers: sent)
+            let statement = Statement("SELECT traceparent FROM bus.events WHERE key = 'device:d1' ORDER BY log_offset")
+            let stored = try await service.pool.execute(statement).decode(String?.self)
+            #expect(stored == [nil, answer.headers["traceparent"]])
+            #expect(stored.last??.contains(trace) == true)
+        }
+    }
+
     @Test func `replicas that start together agree on the signing key`() async throws {
         try await withCounters { service async throws in
             let issuers = try await withThrowingTaskGroup(of: JSON.self) { group in

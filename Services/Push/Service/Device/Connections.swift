@@ -41,7 +41,7 @@ final class Connections: Service {
     /// Connects a device while the body runs. The row that names the process exists before the connection begins, and
     /// until it has ended.
     func hold(
-        _ connection: UUID, _ key: AggregateKey, traceparent: String, _ body: () async throws -> Void
+        _ connection: UUID, _ key: AggregateKey, traceparent: String?, _ body: () async throws -> Void
     ) async throws {
         let held = PushStore.Held(key: key, connection: connection)
         try await store.add(held, of: holder)

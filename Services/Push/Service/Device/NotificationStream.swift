@@ -52,7 +52,7 @@ struct NotificationStream: Sendable {
         // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let inner = response.body
-        let traceparent = context.traceparent.description
+        let traceparent = context.eventTraceparent
         let channel = context.channel
         response.body = ResponseBody { writer in
             try await connections.hold(connection, key, traceparent: traceparent) {
@@ -71,7 +71,7 @@ struct NotificationStream: Sendable {
         _ key: AggregateKey, after offset: Int, wait: Interval, _ context: ServiceContext
     ) async throws -> NotificationList {
         let command = PushCommand.poll(connection: UUID.random().lowercased, wait: wait)
-        let origin = Origin(id: UUID.random(), traceparent: context.traceparent.description)
+        let origin = Origin(id: UUID.random(), traceparent: context.eventTraceparent)
         let answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
             NotificationList(inFlight: aggregate.state).jsonBytes
         }

@@ -113,7 +113,7 @@ CREATE TABLE push.broadcasts (
     expiration bigint,
     never_stored boolean NOT NULL,
     payload bytea NOT NULL,
-    traceparent text NOT NULL,
+    traceparent text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 

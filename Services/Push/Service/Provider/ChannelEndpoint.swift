@@ -15,7 +15,7 @@ struct ProviderChannels: Sendable {
 /// Manages channels and accepts broadcasts, over any transport.
 extension ProviderEndpoint {
     func answerOfChannels(
-        _ request: ProviderRequest, on connection: ProviderConnection, traceparent: String
+        _ request: ProviderRequest, on connection: ProviderConnection, traceparent: String?
     ) async -> ProviderAnswer {
         var requestID = (try? ChannelRequest.requestID(request)) ?? UUID.random().lowercased
         do throws(APNsReason) {
@@ -35,7 +35,7 @@ extension ProviderEndpoint {
     }
 
     private func answer(
-        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ traceparent: String
+        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ traceparent: String?
     ) async throws(APNsReason) -> ProviderAnswer {
         let store = channels.store
         let app = asked.app
@@ -67,7 +67,7 @@ extension ProviderEndpoint {
 
     /// Commits a broadcast and its relays.
     private func publish(
-        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ traceparent: String
+        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ traceparent: String?
     ) async throws(APNsReason) {
         let configuration = try await configuration(of: draft.channel, app)
         try draft.requireExpiration(of: configuration)

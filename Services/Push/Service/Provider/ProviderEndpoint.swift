@@ -47,7 +47,7 @@ struct ProviderEndpoint: Sendable {
         self.real = real
     }
 
-    func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String) async
+    func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String?) async
         -> ProviderAnswer
     {
         guard !ChannelRequest.isMeant(by: request.path) else {
@@ -122,7 +122,7 @@ struct ProviderEndpoint: Sendable {
     }
 
     private func deliver(
-        _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String
+        _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String?
     ) async throws(APNsReason) -> ProviderAnswer {
         let id = NotificationID(token, random: UUID.random()).description
         let push = draft.push(

@@ -79,7 +79,7 @@ struct ProviderRoutes: Sendable {
             method: request.method.rawValue, path: request.uri.path,
             headers: request.headers.map { ($0.name.canonicalName, $0.value) }, body: body.map { Array(buffer: $0) })
         let answer = await endpoint.answer(
-            asked, on: connections.of(context.channel), traceparent: context.traceparent.description)
+            asked, on: connections.of(context.channel), traceparent: context.eventTraceparent)
         var headers = HTTPFields()
         for header in answer.headers { HTTPField.Name(header.name).map { headers[$0] = header.value } }
         return Response(

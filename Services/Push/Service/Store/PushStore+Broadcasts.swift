@@ -16,7 +16,7 @@ extension PushStore {
         /// The last device key that is done.
         var after: String
         var message: IncomingBroadcast
-        var traceparent: String
+        var traceparent: String?
 
         fileprivate var audience: Audience {
             Audience(partition: partition, app: message.app, channel: message.channel)
@@ -130,7 +130,7 @@ extension PushStore.Relay {
     /// - Parameter row: partition, broadcast, the last key that is done, and ``PushStore/messageColumns``. More may follow.
     init(_ row: Row) throws {
         let (environment, app, channel, request, priority, expiration, neverStored, payload, traceparent) =
-            try row.decode((String, String, String, UUID, Int, Instant?, Bool, [UInt8], String).self, at: 3)
+            try row.decode((String, String, String, UUID, Int, Instant?, Bool, [UInt8], String?).self, at: 3)
         message = IncomingBroadcast(
             app: app, channel: channel, environment: PushEnvironment(rawValue: environment) ?? .sandbox,
             requestID: request.lowercased, priority: priority, expiration: expiration, neverStored: neverStored,

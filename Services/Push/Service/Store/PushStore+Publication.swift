@@ -46,7 +46,7 @@ extension PushStore {
     /// Commits a broadcast and its relays.
     ///
     /// - Returns: false if the channel does not exist.
-    func publish(_ broadcast: IncomingBroadcast, traceparent: String) async throws -> Bool {
+    func publish(_ broadcast: IncomingBroadcast, traceparent: String?) async throws -> Bool {
         let rest: [Parameter] = [
             .text(broadcast.channel), .uuid(UUID(uuidString: broadcast.requestID)),
             .int4(Int32(broadcast.priority)), .instant(broadcast.expiration), .bool(broadcast.neverStored),

@@ -69,7 +69,8 @@ final class ProviderServer: Service {
             limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress), metrics: metrics,
             logger: logger
         ) { request, connection in
-            await endpoint.answer(request, on: connection, traceparent: Traceparent.random().description)
+            let parent = request.header("traceparent").flatMap(Traceparent.init)
+            return await endpoint.answer(request, on: connection, traceparent: parent?.child().description)
         }
     }
 
