@@ -31,40 +31,28 @@ public final class Metrics: Sendable {
     /// Names and values of labels, always in the same order for a metric.
     public typealias Labels = KeyValuePairs<String, String>
 
-    private struct Sample {
-        var value = 0.0
-        /// Histograms: the number of observations in each bucket, not yet cumulative.
-        var buckets: [Int] = []
-        var count = 0
-    }
-
-    private let samples = Mutex<[Metric: [String: Sample]]>([:])
+    private let series = Mutex<[Metric: [String: MetricSeries]]>([:])
 
     /// Creates metrics without values.
     public init() {}
 
     /// Adds to a counter or a gauge.
     public func add(_ amount: Double = 1, to metric: Metric, _ labels: Labels = [:]) {
-        change(metric, labels) { $0.value += amount }
+        series(of: metric, labels).add(amount)
     }
 
     /// Sets a gauge.
     public func set(_ metric: Metric, to value: Double, _ labels: Labels = [:]) {
-        change(metric, labels) { $0.value = value }
+        series(of: metric, labels).set(value)
     }
 
     /// Records an observation in a histogram.
     public func observe(_ value: Double, in metric: Metric, _ labels: Labels = [:]) {
-        guard case .histogram(let bounds) = metric.kind else { return }
-        change(metric, labels) { sample in
-            if sample.buckets.isEmpty { sample.buckets = Array(repeating: 0, count: bounds.count) }
-            if let bucket = bounds.firstIndex(where: { value <= $0 }) { sample.buckets[bucket] += 1 }
-            sample.value += value
-            sample.count += 1
-        }
+        series(of: metric, labels).observe(value)
     }
 
-    private func change(_ metric: Metric, _ labels: Labels, _ body: (inout Sample) -> Void) {
+    /// Returns the series of a metric with these labels. Code that runs often keeps it, because the look-up builds text.
+    public func series(of metric: Metric, _ labels: Labels = [:]) -> MetricSeries {
         var key = ""
         for (name, value) in labels {
             if !key.isEmpty { key += "," }
@@ -73,12 +61,17 @@ public final class Metrics: Sendable {
             key += Self.escaped(value)
             key += "\""
         }
-        samples.withLock { body(&$0[metric, default: [:]][key, default: Sample()]) }
+        return series.withLock { all in
+            if let known = all[metric]?[key] { return known }
+            let new = MetricSeries(metric.kind)
+            all[metric, default: [:]][key] = new
+            return new
+        }
     }
 
     /// All values in Prometheus's text format, sorted by name and labels.
     public var text: String {
-        let all = samples.withLock { $0 }
+        let all = series.withLock { $0 }
         var lines: [String] = []
         for (metric, rows) in all.sorted(by: { $0.key.name < $1.key.name }) {
             lines.append("# HELP \(metric.name) \(metric.help)")
@@ -88,13 +81,13 @@ public final class Metrics: Sendable {
             case .histogram: lines.append("# TYPE \(metric.name) histogram")
             }
             for (labels, sample) in rows.sorted(by: { $0.key < $1.key }) {
-                lines.append(contentsOf: Self.lines(metric, labels, sample))
+                lines.append(contentsOf: Self.lines(metric, labels, sample.current))
             }
         }
         return lines.map { $0 + "\n" }.joined()
     }
 
-    private static func lines(_ metric: Metric, _ labels: String, _ sample: Sample) -> [String] {
+    private static func lines(_ metric: Metric, _ labels: String, _ sample: MetricSeries.Sample) -> [String] {
         let braces = labels.isEmpty ? "" : "{\(labels)}"
         guard case .histogram(let bounds) = metric.kind else {
             return ["\(metric.name)\(braces) \(number(sample.value))"]

@@ -22,4 +22,15 @@ import Testing
 
                 """#)
     }
+
+    @Test func `a kept series and the look-up by labels change the same value`() {
+        let metrics = Metrics()
+        let things = Metric("things_total", "Things.", .counter)
+        let kept = metrics.series(of: things, ["kind": "a"])
+        kept.add()
+        metrics.add(2, to: things, ["kind": "a"])
+        metrics.add(to: things, ["kind": "b"])
+        #expect(kept === metrics.series(of: things, ["kind": "a"]))
+        #expect(metrics.text.hasSuffix("things_total{kind=\"a\"} 3\nthings_total{kind=\"b\"} 1\n"))
+    }
 }
