@@ -64,7 +64,7 @@ import Testing
             let files = FileManager.default.enumerator(atPath: folder.path)?.compactMap { $0 as? String } ?? []
             for file in files where file.hasSuffix(".swift") {
                 let source = try String(contentsOf: folder.appending(path: file), encoding: .utf8)
-                for match in source.matches(of: /document\(as: ([A-Za-z]+)\.self/) {
+                for match in source.matches(of: /(?:document\(as|body): ([A-Za-z]+)\.self/) {
                     documents.insert("\(service.lowercased()).\(match.1)")
                 }
             }

@@ -6,6 +6,9 @@ public import Timeline
 ///
 /// The limit of a missing feature is nil.
 public struct Profile: Record, Equatable {
+    /// The default limit of `performFetch`.
+    public static let fetchHandler = TimeLimits.fetchHandler
+
     /// The time of all background tasks of an app after it enters the background: 600 s on iOS 6 ("Backgrounding with
     /// tasks"), 180 s on iOS 7 ("Updating an application in the background"), 30 s since (secondary sources).
     public var backgroundTasks: Defaulted<Interval> = Interval.seconds(30.0)
@@ -16,7 +19,7 @@ public struct Profile: Record, Equatable {
     /// The limit of `didEnterBackground` (Apple, "Preparing your UI to run in the background": 5 s).
     public var didEnterBackground: Defaulted<Interval> = Interval.seconds(5.0)
     /// The limit of `performFetch` (Apple: 30 s); from iOS 7.
-    public var fetchHandler: Defaulted<Interval?> = TimeLimits.fetchHandler
+    public var fetchHandler: Defaulted<Interval?> = Profile.fetchHandler
     /// The limit of the launch handlers (watchdog, secondary sources: 20 s).
     public var launch: Defaulted<Interval> = Interval.seconds(20.0)
     /// The limit of a location event (Apple, "Location and Maps Programming Guide": about 10 s). Afterwards the app is
