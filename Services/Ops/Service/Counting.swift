@@ -7,12 +7,12 @@ import Telemetry
 
 /// Adds new events to the counts soon after they are appended.
 ///
-/// Several processes may run it. Each event counts once: one transaction counts a batch and moves the read position.
-/// A process skips a partition that another process is counting.
+/// Several processes may run it. Each event counts once: one transaction counts a batch of all partitions and moves the
+/// read positions. A process skips a partition that another process is counting.
 struct Counting: Service {
-    /// Wake-ups within this time start one pass.
-    private static let pause = Duration.milliseconds(200)
-    /// The time between passes without a wake-up.
+    /// Wake-ups within this time start one pass. A pass costs about as much for one event as for hundreds.
+    private static let pause = Duration.seconds(1)
+    /// The time between passes that need no wake-up, and that also delete old counts.
     private static let interval = Duration.seconds(5)
 
     let store: OpsStore
@@ -29,11 +29,11 @@ struct Counting: Service {
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    while (try? await Task.sleep(for: Self.interval)) != nil { signal.continuation.yield() }
+                    while (try? await Task.sleep(for: Self.interval)) != nil { await attempt(catchUp) }
                 }
                 group.addTask {
                     for await _ in signal.stream {
-                        await attempt()
+                        await attempt(countEvents)
                         guard (try? await Task.sleep(for: Self.pause)) != nil else { break }
                     }
                 }
@@ -42,8 +42,8 @@ struct Counting: Service {
         }
     }
 
-    private func attempt() async {
-        do { try await catchUp() } catch is CancellationError {} catch let error as PostgresError
+    private func attempt(_ pass: () async throws -> Void) async {
+        do { try await pass() } catch is CancellationError {} catch let error as PostgresError
             where error.isConnectionProblem
         {
             // The pool logs it.
@@ -54,23 +54,16 @@ struct Counting: Service {
     func catchUp() async throws {
         try await countEvents()
         // In small steps: one day of a large log has millions of counts.
-        while try await store.pruneCounts() > 0 {
-            try Task.checkCancellation()
-            try await countEvents()
-        }
+        while try await store.pruneCounts() > 0 { try Task.checkCancellation() }
     }
 
     private func countEvents() async throws {
         while true {
-            let behind = try await store.uncounted()
-            metrics.set(.eventsUncounted, to: Double(behind.reduce(0) { $0 + $1.events }))
-            var taken = 0
-            for (partition, _) in behind {
-                try Task.checkCancellation()
-                taken += try await store.countEvents(of: partition)
-            }
-            // Zero: all events are counted, or other processes are counting the rest.
-            guard taken > 0 else { return }
+            let (counted, left) = try await store.countEvents()
+            metrics.set(.eventsUncounted, to: Double(left))
+            // Zero counted: other processes are counting the rest.
+            guard counted > 0, left > 0 else { return }
+            try Task.checkCancellation()
         }
     }
 }

@@ -134,166 +134,194 @@ CREATE TRIGGER known_devices_deleted AFTER DELETE ON ops.known_devices REFERENCI
 
 -- Returns the property by which events of one type are counted separately: the reason of a wake, a refusal or an exit
 -- ("reason code" if the system ended the app), the status of a notification, the error of a transfer. Empty for others.
-CREATE FUNCTION ops.label(type text, data json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
-    SELECT coalesce(
-        CASE
-            WHEN type = 'lifecycle.app.woken' THEN data ->> 'reason'
-            WHEN type = 'lifecycle.wake.refused' THEN data ->> 'refusal'
-            WHEN type = 'lifecycle.app.terminated' THEN concat_ws(' ', data ->> 'reason', data ->> 'code')
-            WHEN type = 'transfer.task.completed' THEN data #>> '{error,code}'
-            WHEN type LIKE 'push.%' THEN data ->> 'status'
-        END, '')
-$$;
+-- PostgreSQL inlines this function and the next two, so they may have no SET and call only immutable functions.
+CREATE FUNCTION ops.label(type text, data json) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(
+    CASE
+        WHEN type = 'lifecycle.app.woken' THEN data ->> 'reason'
+        WHEN type = 'lifecycle.wake.refused' THEN data ->> 'refusal'
+        WHEN type = 'lifecycle.app.terminated'
+            THEN coalesce((data ->> 'reason') || ' ' || (data ->> 'code'), data ->> 'reason', data ->> 'code')
+        WHEN type = 'transfer.task.completed' THEN data #>> '{error,code}'
+        WHEN type LIKE 'push.%' THEN data ->> 'status'
+    END, '');
 
 -- Returns the bytes that a transfer moved since its last report; 0 for all other events.
-CREATE FUNCTION ops.amount(type text, data json) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$
-    SELECT coalesce(
-        CASE type
-            WHEN 'transfer.progress.made' THEN (data ->> 'bytesWritten')::numeric
-            WHEN 'transfer.body.sent' THEN (data ->> 'bytesSent')::numeric
-        END, 0)
-$$;
+CREATE FUNCTION ops.amount(type text, data json) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(
+    CASE type
+        WHEN 'transfer.progress.made' THEN (data ->> 'bytesWritten')::numeric
+        WHEN 'transfer.body.sent' THEN (data ->> 'bytesSent')::numeric
+    END, 0);
 
--- Counts the next events of a partition, at most the given number. Returns the number of counted events. Returns 0 also
--- if another process counts this partition.
-CREATE FUNCTION ops.count_events(partition_number integer, max_events integer) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
-DECLARE
-    after bigint;
-    until bigint;
-BEGIN
-    SELECT r.log_offset INTO after FROM bus.readers AS r
-    WHERE r.partition = partition_number AND r.reader = 'ops' FOR UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN RETURN 0; END IF;
-    -- Skips dropped events. They can be uncounted if the log was restored without this schema.
-    SELECT greatest(after, coalesce(max(r.dropped_to), 0)) INTO after FROM bus.retention AS r
-    WHERE r.partition = partition_number;
-    SELECT least(p.head, after + least(greatest(max_events, 1), 50000)) INTO until FROM bus.partitions AS p
-    WHERE p.partition = partition_number;
-    IF until <= after THEN RETURN 0; END IF;
+-- Returns the events of a batch: of each partition, those with offsets above `low`, up to `high`. OFFSET makes the
+-- planner use the primary key for each partition.
+CREATE FUNCTION ops.batch(partitions integer[], lows bigint[], highs bigint[])
+RETURNS TABLE (
+    partition integer, log_offset bigint, day date, source text, type text, key text, app text, "time" bigint, data json)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT e.partition, e.log_offset, e.day, e.source, e.type, e.key COLLATE "C", e.app COLLATE "C", e.time, e.data
+    FROM unnest(partitions, lows, highs) AS s (partition, low, high)
+    CROSS JOIN LATERAL (
+        SELECT * FROM bus.events AS e
+        WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high OFFSET 0) AS e;
+END;
 
-    INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount)
-    SELECT partition_number, w.width, floor(b.minute * 60.0 / w.width)::bigint * w.width, b.type, b.label, b.day,
-        sum(b.events), sum(b.amount)
+-- Returns the events of a batch that have one of the types and are about what exists after the batch. An app can be
+-- uninstalled, or its device deregistered, and then installed or registered again. The earlier events are not about the
+-- new app or device, even if the names are equal.
+CREATE FUNCTION ops.current_batch(partitions integer[], lows bigint[], highs bigint[], wanted text[])
+RETURNS TABLE (partition integer, log_offset bigint, type text, key text, app text, "time" bigint, data json)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT e.partition, e.log_offset, e.type, e.key, e.app, e.time, e.data
     FROM (
-        SELECT floor(e.time / 60000.0)::bigint AS minute, e.type, ops.label(e.type, e.data) AS label, e.day, count(*) AS events,
-            sum(ops.amount(e.type, e.data)) AS amount
-        FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-        GROUP BY 1, 2, 3, 4) AS b
-    CROSS JOIN (VALUES (60), (3600), (86400)) AS w (width)
-    GROUP BY 2, 3, 4, 5, 6
-    ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
-        SET events = c.events + excluded.events, amount = c.amount + excluded.amount;
+        SELECT e.*,
+            max(e.log_offset) FILTER (WHERE e.type <> ALL (wanted)) OVER (PARTITION BY e.partition, e.key, e.app) AS removed,
+            max(e.log_offset) FILTER (WHERE e.type <> ALL (wanted) AND e.app IS NULL) OVER (PARTITION BY e.partition, e.key)
+                AS device_removed
+        FROM ops.batch(partitions, lows, highs) AS e
+        WHERE e.type = ANY (wanted) OR e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')) AS e
+    WHERE e.type = ANY (wanted) AND e.log_offset > coalesce(greatest(e.removed, e.device_removed), 0);
+END;
 
-    INSERT INTO ops.blocks AS o (partition, block, types, sources, earliest, latest)
-    SELECT partition_number, (e.log_offset - 1) / 512, array_agg(DISTINCT e.type), array_agg(DISTINCT e.source),
-        min(e.time), max(e.time)
-    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-    GROUP BY 2
-    ON CONFLICT (partition, block) DO UPDATE SET
-        types = ARRAY(SELECT DISTINCT t FROM unnest(o.types || excluded.types) AS t),
-        sources = ARRAY(SELECT DISTINCT s FROM unnest(o.sources || excluded.sources) AS s),
-        earliest = least(o.earliest, excluded.earliest), latest = greatest(o.latest, excluded.latest);
-    INSERT INTO ops.block_types AS t (partition, type, block, first, last)
-    SELECT partition_number, e.type, (e.log_offset - 1) / 512, min(e.log_offset), max(e.log_offset)
-    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-    GROUP BY 2, 3
-    ON CONFLICT (partition, type, block) DO UPDATE SET
-        first = least(t.first, excluded.first), last = greatest(t.last, excluded.last);
-    INSERT INTO ops.block_groups AS b (partition, block_group, earliest, latest)
-    SELECT partition_number, (e.log_offset - 1) / 32768, min(e.time), max(e.time)
-    FROM bus.events AS e WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-    GROUP BY 2
-    ON CONFLICT (partition, block_group) DO UPDATE SET
-        earliest = least(b.earliest, excluded.earliest), latest = greatest(b.latest, excluded.latest);
+-- Counts the next events of one partition, or of all if it is null, at most the given number. Partitions that are behind
+-- have equal shares. Returns the number of counted events. Omits partitions that another process counts.
+CREATE FUNCTION ops.count_events(only_partition integer, max_events integer) RETURNS integer
+-- A large log makes the estimates high, but batches are too small for compiled plans.
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog SET jit = off AS $$
+DECLARE
+    partitions integer[];
+    lows bigint[];
+    highs bigint[];
+    counted bigint;
+    types text[];
+BEGIN
+    -- The offsets start after dropped events. They can be uncounted if the log was restored without this schema.
+    SELECT array_agg(s.partition), array_agg(s.low), array_agg(s.high), sum(s.high - s.low)
+    INTO partitions, lows, highs, counted
+    FROM (
+        SELECT b.partition, b.low, least(b.head, b.low + greatest(least(max_events, 50000) / count(*) OVER (), 1)) AS high
+        FROM (
+            SELECT l.partition, l.head, greatest(l.log_offset, coalesce(t.dropped_to, 0)) AS low
+            FROM (
+                SELECT r.partition, r.log_offset, p.head
+                FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
+                WHERE r.reader = 'ops' AND p.head > r.log_offset
+                    AND (only_partition IS NULL OR r.partition = only_partition)
+                FOR UPDATE OF r SKIP LOCKED) AS l
+            LEFT JOIN bus.retention AS t USING (partition)) AS b
+        WHERE b.head > b.low) AS s;
+    IF partitions IS NULL THEN RETURN 0; END IF;
 
-    PERFORM ops.update_known_devices(partition_number, after, until);
-    PERFORM ops.update_known_apps(partition_number, after, until);
-    UPDATE bus.readers AS r SET log_offset = until WHERE r.partition = partition_number AND r.reader = 'ops';
-    RETURN until - after;
+    WITH grouped AS MATERIALIZED (
+        SELECT e.partition, (e.log_offset - 1) / 512 AS block, e.source, e.type, ops.label(e.type, e.data) AS label, e.day,
+            floor(e.time / 60000::float8)::bigint AS minute, count(*) AS events, sum(ops.amount(e.type, e.data)) AS amount,
+            min(e.log_offset) AS first, max(e.log_offset) AS last, min(e.time) AS earliest, max(e.time) AS latest
+        FROM ops.batch(partitions, lows, highs) AS e GROUP BY 1, 2, 3, 4, 5, 6, 7
+    ), counts AS (
+        INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount)
+        SELECT g.partition, w.width, floor(g.minute * 60 / w.width::float8)::bigint * w.width, g.type, g.label, g.day,
+            sum(g.events), sum(g.amount)
+        FROM grouped AS g CROSS JOIN (VALUES (60), (3600), (86400)) AS w (width)
+        GROUP BY 1, 2, 3, 4, 5, 6
+        ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
+            SET events = c.events + excluded.events, amount = c.amount + excluded.amount
+    ), blocks AS (
+        INSERT INTO ops.blocks AS o (partition, block, types, sources, earliest, latest)
+        SELECT g.partition, g.block, array_agg(DISTINCT g.type), array_agg(DISTINCT g.source), min(g.earliest), max(g.latest)
+        FROM grouped AS g GROUP BY 1, 2
+        ON CONFLICT (partition, block) DO UPDATE SET
+            types = ARRAY(SELECT DISTINCT t FROM unnest(o.types || excluded.types) AS t),
+            sources = ARRAY(SELECT DISTINCT s FROM unnest(o.sources || excluded.sources) AS s),
+            earliest = least(o.earliest, excluded.earliest), latest = greatest(o.latest, excluded.latest)
+    ), block_types AS (
+        INSERT INTO ops.block_types AS t (partition, type, block, first, last)
+        SELECT g.partition, g.type, g.block, min(g.first), max(g.last) FROM grouped AS g GROUP BY 1, 2, 3
+        ON CONFLICT (partition, type, block) DO UPDATE SET
+            first = least(t.first, excluded.first), last = greatest(t.last, excluded.last)
+    ), block_groups AS (
+        INSERT INTO ops.block_groups AS b (partition, block_group, earliest, latest)
+        SELECT g.partition, g.block / 64, min(g.earliest), max(g.latest) FROM grouped AS g GROUP BY 1, 2
+        ON CONFLICT (partition, block_group) DO UPDATE SET
+            earliest = least(b.earliest, excluded.earliest), latest = greatest(b.latest, excluded.latest)
+    ), readers AS (
+        UPDATE bus.readers AS r SET log_offset = s.high FROM unnest(partitions, highs) AS s (partition, high)
+        WHERE r.partition = s.partition AND r.reader = 'ops'
+    )
+    SELECT array_agg(DISTINCT g.type) INTO types FROM grouped AS g;
+
+    PERFORM ops.update_known_devices(partitions, lows, highs, types);
+    PERFORM ops.update_known_apps(partitions, lows, highs, types);
+    RETURN counted;
 END $$;
 REVOKE ALL ON FUNCTION ops.count_events(integer, integer) FROM PUBLIC;
 
--- Updates ops.known_devices by a batch of events. The result does not depend on the sizes of batches.
-CREATE FUNCTION ops.update_known_devices(partition_number integer, after bigint, until bigint) RETURNS void
+-- Updates ops.known_devices by a batch of events with these types. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.update_known_devices(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-    DELETE FROM ops.known_devices AS d
-    USING bus.events AS e
-    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-        AND e.type = 'lifecycle.device.deregistered'
-        AND d.partition = partition_number AND d.key = e.key;
+    IF 'lifecycle.device.deregistered' = ANY (types) THEN
+        DELETE FROM ops.known_devices AS d
+        USING ops.batch(partitions, lows, highs) AS e
+        WHERE e.type = 'lifecycle.device.deregistered' AND d.partition = e.partition AND d.key = e.key;
+    END IF;
 
-    -- A device can be deregistered and registered again within a batch. Only the later events are about the new device.
-    INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, registered_at)
-    SELECT DISTINCT ON (e.key) partition_number, e.key, e.data #>> '{registration,profile}', e.data #>> '{registration,fleet}',
-        min(e.time) OVER (PARTITION BY e.key)
-    FROM bus.events AS e
-    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-        AND e.type IN ('lifecycle.device.registered', 'lifecycle.device.updated')
-        AND NOT EXISTS (
-            SELECT FROM bus.events AS g
-            WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
-                AND g.type = 'lifecycle.device.deregistered')
-    ORDER BY e.key, e.log_offset DESC
-    ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet;
+    IF types && ARRAY['lifecycle.device.registered', 'lifecycle.device.updated'] THEN
+        INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, registered_at)
+        SELECT DISTINCT ON (e.partition, e.key) e.partition, e.key, e.data #>> '{registration,profile}',
+            e.data #>> '{registration,fleet}', min(e.time) OVER (PARTITION BY e.partition, e.key)
+        FROM ops.current_batch(
+            partitions, lows, highs, ARRAY['lifecycle.device.registered', 'lifecycle.device.updated']) AS e
+        ORDER BY e.partition, e.key, e.log_offset DESC
+        ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet;
+    END IF;
 
-    UPDATE ops.known_devices AS d SET powered = p.powered
-    FROM (
-        SELECT DISTINCT ON (e.key) e.key, e.data ->> 'power' <> 'off' AS powered FROM bus.events AS e
-        WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-            AND e.type = 'lifecycle.device.powered'
-            AND NOT EXISTS (
-                SELECT FROM bus.events AS g
-                WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
-                    AND g.type = 'lifecycle.device.deregistered')
-        ORDER BY e.key, e.log_offset DESC) AS p
-    WHERE d.partition = partition_number AND d.key = p.key;
+    IF 'lifecycle.device.powered' = ANY (types) THEN
+        UPDATE ops.known_devices AS d SET powered = p.powered
+        FROM (
+            SELECT DISTINCT ON (e.partition, e.key) e.partition, e.key, e.data ->> 'power' <> 'off' AS powered
+            FROM ops.current_batch(partitions, lows, highs, ARRAY['lifecycle.device.powered']) AS e
+            ORDER BY e.partition, e.key, e.log_offset DESC) AS p
+        WHERE d.partition = p.partition AND d.key = p.key;
+    END IF;
 END $$;
 
--- Updates ops.known_apps by a batch of events. The result does not depend on the sizes of batches.
-CREATE FUNCTION ops.update_known_apps(partition_number integer, after bigint, until bigint) RETURNS void
+-- Updates ops.known_apps by a batch of events with these types. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.update_known_apps(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
-    DELETE FROM ops.known_apps AS a
-    USING bus.events AS e
-    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-        AND e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
-        AND a.partition = partition_number AND a.key = e.key AND (e.app IS NULL OR a.app = e.app);
+    IF types && ARRAY['lifecycle.app.uninstalled', 'lifecycle.device.deregistered'] THEN
+        DELETE FROM ops.known_apps AS a
+        USING ops.batch(partitions, lows, highs) AS e
+        WHERE e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
+            AND a.partition = e.partition AND a.key = e.key AND (e.app IS NULL OR a.app = e.app);
+    END IF;
 
     -- The installation of an app that is already installed does not change its state. A change has its own event.
-    INSERT INTO ops.known_apps AS a (partition, key, app, state, since)
-    SELECT DISTINCT ON (e.key, e.app) partition_number, e.key, e.app, 'notRunning', e.time
-    FROM bus.events AS e
-    WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until
-        AND e.type = 'lifecycle.app.installed'
-        AND NOT EXISTS (
-            SELECT FROM bus.events AS g
-            WHERE g.partition = partition_number AND g.key = e.key AND g.log_offset > e.log_offset AND g.log_offset <= until
-                AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
-                AND (g.app IS NULL OR g.app = e.app))
-    ORDER BY e.key, e.app, e.log_offset
-    ON CONFLICT (partition, key, app) DO NOTHING;
+    IF 'lifecycle.app.installed' = ANY (types) THEN
+        INSERT INTO ops.known_apps AS a (partition, key, app, state, since)
+        SELECT DISTINCT ON (e.partition, e.key, e.app) e.partition, e.key, e.app, 'notRunning', e.time
+        FROM ops.current_batch(partitions, lows, highs, ARRAY['lifecycle.app.installed']) AS e
+        ORDER BY e.partition, e.key, e.app, e.log_offset
+        ON CONFLICT (partition, key, app) DO NOTHING;
+    END IF;
 
-    -- `since` is the time of the last event whose state differs from the one before it. The first event of the batch is
-    -- compared with the stored state.
+    -- `since` is the time of the last event whose state differs from the one before it. The first event of the batch has
+    -- no previous one: it is compared with the stored state. An uninstalled app has no state.
     UPDATE ops.known_apps AS a SET state = s.state, since = s.time
     FROM (
-        SELECT DISTINCT ON (t.key, t.app) t.key, t.app, t.state, t.time, t.log_offset FROM (
-            SELECT e.key, e.app, e.data ->> 'state' AS state, e.time, e.log_offset,
-                lag(e.data ->> 'state', 1, coalesce(k.state, '')) OVER (PARTITION BY e.key, e.app ORDER BY e.log_offset) AS previous
-            FROM bus.events AS e LEFT JOIN ops.known_apps AS k ON k.partition = partition_number AND k.key = e.key AND k.app = e.app
-            WHERE e.partition = partition_number AND e.log_offset > after AND e.log_offset <= until AND e.type LIKE 'lifecycle.app.%'
-                AND e.data ->> 'state' IS NOT NULL
-                -- Events before a deregistration are about apps of the former device, even if the names are equal.
-                AND NOT EXISTS (
-                    SELECT FROM bus.events AS g
-                    WHERE g.partition = partition_number AND g.log_offset > e.log_offset AND g.log_offset <= until AND g.key = e.key
-                        AND g.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered')
-                        AND (g.app IS NULL OR g.app = e.app))) AS t
-        WHERE t.state <> t.previous
-        ORDER BY t.key, t.app, t.log_offset DESC) AS s
-    WHERE a.partition = partition_number AND a.key = s.key AND a.app = s.app;
+        SELECT DISTINCT ON (t.partition, t.key, t.app) * FROM (
+            SELECT e.partition, e.key, e.app, e.log_offset, e.time, e.data ->> 'state' AS state,
+                lag(e.data ->> 'state') OVER (PARTITION BY e.partition, e.key, e.app ORDER BY e.log_offset) AS previous
+            FROM ops.current_batch(partitions, lows, highs, ARRAY(
+                SELECT t FROM unnest(types) AS t WHERE t LIKE 'lifecycle.app.%' AND t <> 'lifecycle.app.uninstalled')) AS e
+            WHERE e.data ->> 'state' IS NOT NULL) AS t
+        WHERE t.state IS DISTINCT FROM t.previous
+        ORDER BY t.partition, t.key, t.app, t.log_offset DESC) AS s
+    WHERE a.partition = s.partition AND a.key = s.key AND a.app = s.app
+        AND (s.previous IS NOT NULL OR s.state <> a.state);
 END $$;
 
 -- Deletes the counts and the blocks of days that the log has dropped. Of the large tables it deletes at most 20,000 rows

@@ -26,11 +26,6 @@ extension OpsStore {
         """)
     private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
     private static let devicesOff = Statement("SELECT count(*) FROM ops.known_devices WHERE NOT powered")
-    private static let lag = Statement(
-        """
-        SELECT coalesce(sum(p.head - r.log_offset), 0)::int8
-        FROM bus.readers AS r JOIN bus.partitions AS p USING (partition) WHERE r.reader = 'ops'
-        """)
 
     /// Returns the suite time.
     func now() async throws(PostgresError) -> Instant {
@@ -42,7 +37,7 @@ extension OpsStore {
             Query(
                 Self.counts, .int4(Int32(window.width)), .int(window.since), .int(window.until),
                 .int(window.interval)),
-            Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.lag, rowsExpected: 1),
+            Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.behind, rowsExpected: 1),
         ])
         var stats = Stats(window)
         let counts = try answers[0].decode((Bool, String?, String?, Int?, String?, Int, Int).self)

@@ -12,7 +12,7 @@ struct OpsStore: Sendable {
     typealias StateDigest = (AggregateKey, [UInt8], Int, Int, Int, Instant?)
 
     /// The maximum number of events that one transaction counts.
-    private static let batch: Int32 = 2000
+    private static let batch: Int32 = 20_000
 
     /// Connections of the role `dormouse_ops`.
     let pool: ConnectionPool
@@ -22,12 +22,13 @@ struct OpsStore: Sendable {
         SELECT key, digest, machine_version::int8, version, event_count, next_deadline
         FROM ops.state_digests($1, $2, $3)
         """)
-    private static let behind = Statement(
+    /// The number of events that are not counted.
+    static let behind = Statement(
         """
-        SELECT r.partition::int8, p.head - r.log_offset FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
-        WHERE r.reader = 'ops' AND p.head > r.log_offset ORDER BY r.partition
+        SELECT coalesce(sum(p.head - r.log_offset), 0)::int8
+        FROM bus.readers AS r JOIN bus.partitions AS p USING (partition) WHERE r.reader = 'ops'
         """)
-    private static let takeInNext = Statement("SELECT ops.count_events($1, $2)")
+    private static let takeInNext = Statement("SELECT ops.count_events(NULL, $1)")
     private static let forget = Statement("SELECT ops.prune_counts()")
 
     /// Returns a reader of past states.
@@ -39,17 +40,15 @@ struct OpsStore: Sendable {
             .decode(StateDigest.self)
     }
 
-    /// Returns the partitions with events that are not counted, and the numbers of these events.
-    func uncounted() async throws(PostgresError) -> [(partition: Int, events: Int)] {
-        try await pool.execute(Self.behind).decode((Int, Int).self).map { ($0, $1) }
-    }
-
-    /// Counts the next events of a partition, unless another process counts them now.
+    /// Counts the next events of all partitions in one transaction, except of those that another process counts now.
     ///
-    /// - Returns: the number of counted events.
-    func countEvents(of partition: Int) async throws(PostgresError) -> Int {
-        try await pool.execute(Self.takeInNext, .partition(partition), .int4(Self.batch), rowsExpected: 1)[0]
-            .decode(Int.self)
+    /// - Returns: the number of counted events, and of those that were in the log before and are still uncounted.
+    func countEvents() async throws(PostgresError) -> (counted: Int, left: Int) {
+        let answers = try await pool.execute([
+            Query(Self.behind, rowsExpected: 1), Query(Self.takeInNext, .int4(Self.batch), rowsExpected: 1),
+        ])
+        let (behind, counted) = (try answers[0][0].decode(Int.self), try answers[1][0].decode(Int.self))
+        return (counted, max(behind - counted, 0))
     }
 
     /// Deletes some counts of days that retention has dropped.
