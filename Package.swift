@@ -318,11 +318,9 @@ let pureTests = [
     "PushMachineTests", "RecordGeneratorTests", "RecordsTests", "TransferMachineTests",
 ]
 
-// With `DORMOUSE_TESTS=pure` the package has only these tests and the targets that they need. They build in a fraction of
-// the time, but need their own build folder (`--scratch-path`). `deploy/test --fast` does that.
-var products = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
-if Context.environment["DORMOUSE_TESTS"] == "pure" {
-    var names = pureTests
+/// Returns the roots and the targets that they need.
+func closure(of roots: [String], in targets: [Target]) -> [Target] {
+    var names = roots
     var kept: Set<String> = []
     while let name = names.popLast() {
         guard let target = targets.first(where: { $0.name == name }), kept.insert(name).inserted else { continue }
@@ -330,8 +328,19 @@ if Context.environment["DORMOUSE_TESTS"] == "pure" {
         for case .targetItem(let name, _) in target.dependencies { names.append(name) }
         for case .plugin(let name, _) in target.plugins ?? [] { names.append(name) }
     }
-    targets.removeAll { !kept.contains($0.name) }
+    return targets.filter { kept.contains($0.name) }
+}
+
+var products = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
+if Context.environment["DORMOUSE_TESTS"] == "pure" {
+    // The package has only these tests and the targets that they need. They build in a fraction of the time, but need
+    // their own build folder (`--scratch-path`). `deploy/test --fast` does that.
+    targets = closure(of: pureTests, in: targets)
     products = []
+} else if Context.environment["DORMOUSE_BUILD"] == "suite" {
+    // The package has only the products and the targets that they need, so that one `swift build` makes all products.
+    // A call for each product compiles some dependencies again. `deploy/up` and the image use it.
+    targets = closure(of: products, in: targets)
 }
 
 let package = Package(

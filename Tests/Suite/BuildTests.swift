@@ -4,18 +4,21 @@ import Testing
 
 /// The builds of `deploy/up` and their output, with a fake compiler that records its arguments.
 @Suite("deploy/up builds", .tags(.processes), .timeLimit(.minutes(5))) struct BuildTests {
-    @Test func `only products with changed sources are built`() async throws {
+    private static let call = "build -c release for suite"
+
+    @Test func `one call builds all products after a source changes`() async throws {
         let checkout = try Checkout()
         let first = try await checkout.build("lifecycle", "push")
         #expect(first.status == .exited(0))
-        #expect(first.built == ["package resolve", "lifecycle", "push"])
-        // The output, with the progress of the compiler in it.
+        #expect(first.built == ["package resolve for suite", Self.call])
+        // The progress of the compiler is a line; its other output is unchanged.
         for words in [
-            "Building lifecycle push (release; the first time takes some minutes)", "lifecycle (1 of 2)",
-            "[7/9] Compiling lifecycle", "push (2 of 2)", "built in .build/release",
+            "Building the suite (release; the first build takes about 9 minutes on 2 cores)",
+            "    77 % ", "  Compiling Push", "[7/x] a line of a source", "built in .build/release",
         ] {
             #expect(first.lines.contains { $0.contains(words) }, "\(words)")
         }
+        #expect(!first.lines.contains { $0.contains("[7/9]") })
         // A second start has nothing to build, and prints nothing.
         let second = try await checkout.build("lifecycle", "push")
         #expect(second.status == .exited(0) && second.built.isEmpty && second.lines.isEmpty)
@@ -23,31 +26,33 @@ import Testing
         let source = checkout.folder.appendingPathComponent("Services/Push/Push.swift")
         try checkout.age()
         try "changed".write(to: source, atomically: false, encoding: .utf8)
-        #expect(try await checkout.build("lifecycle", "push").built == ["lifecycle", "push"])
+        #expect(try await checkout.build("lifecycle", "push").built == [Self.call])
         try checkout.age()
         try FileManager.default.removeItem(at: source)
-        #expect(try await checkout.build("push").built == ["push"])
+        #expect(try await checkout.build("push").built == [Self.call])
         try FileManager.default.removeItem(at: checkout.executable("push"))
-        #expect(try await checkout.build("lifecycle", "push").built == ["lifecycle", "push"])
+        #expect(try await checkout.build("lifecycle", "push").built == [Self.call])
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
     @Test func `a source that changes during the build is built again`() async throws {
         let checkout = try Checkout()
         #expect(
-            try await checkout.build("push", environment: ["CHANGES": "Services/Push/Push.swift"]).built.last == "push")
-        #expect(try await checkout.build("push").built == ["push"])
+            try await checkout.build("push", environment: ["CHANGES": "Services/Push/Push.swift"]).built.last
+                == Self.call)
+        #expect(try await checkout.build("push").built == [Self.call])
         #expect(try await checkout.build("push").built.isEmpty)
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
-    @Test func `a failed build ends the start`() async throws {
+    @Test func `a failed build ends the start and shows the whole error`() async throws {
         let checkout = try Checkout()
-        let failed = try await checkout.build("lifecycle", "push", environment: ["FAULT": "lifecycle"])
+        let failed = try await checkout.build("lifecycle", "push", environment: ["FAULT": "yes"])
         #expect(failed.status == .exited(1))
-        #expect(failed.built.last == "lifecycle")
-        #expect(failed.errors.last?.hasSuffix("cannot build lifecycle; see above") == true)
-        #expect(try await checkout.build("lifecycle").built == ["lifecycle"])
+        #expect(failed.built.last == Self.call)
+        #expect(failed.lines.suffix(3) == ["Push.swift:1:5: error: wrong", " 1 | let", "   |  `- error: wrong"])
+        #expect(failed.errors.last?.hasSuffix("the build failed; see above") == true)
+        #expect(try await checkout.build("lifecycle", "push").built == [Self.call])
         try FileManager.default.removeItem(at: checkout.folder)
     }
 }
@@ -77,15 +82,21 @@ private struct Checkout {
         try """
         #!/bin/bash
         set -euo pipefail
-        if [[ $1 == package ]]; then echo "package $2" >>compiler/asked; touch Package.resolved; exit; fi
-        product=$5
-        echo "$product" >>compiler/asked
-        echo "[7/9] Compiling $product"
-        if [[ ${FAULT:-} == "$product" ]]; then exit 1; fi
+        echo "$* for $DORMOUSE_BUILD" >>compiler/asked
+        if [[ $1 == package ]]; then touch Package.resolved; exit; fi
+        echo '[7/9] Compiling Push'
+        echo '[7/x] a line of a source'
+        if [[ -n ${FAULT:-} ]]; then
+            printf 'Push.swift:1:5: error: wrong\\n 1 | let\\n' >&2
+            printf '   |  `- error: wrong' >&2
+            exit 1
+        fi
         if [[ -n ${CHANGES:-} ]]; then touch "$CHANGES"; fi
         mkdir -p .build/release
-        printf '#!/bin/true\\n' >".build/release/$product"
-        chmod +x ".build/release/$product"
+        for product in lifecycle push; do
+            printf '#!/bin/true\\n' >".build/release/$product"
+            chmod +x ".build/release/$product"
+        done
         """.write(to: compiler, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: compiler.path)
     }

@@ -3,7 +3,7 @@ import Records
 import TestSupport
 import Testing
 
-/// The package that `deploy/test --fast` builds.
+/// The parts of the package that `deploy/test --fast` and `deploy/up` build.
 @Suite(.tags(.processes), .timeLimit(.minutes(5))) struct TierTests {
     @Test func `pure tests depend on no module of a service and on no database`() async throws {
         let names = try await Self.targets(["DORMOUSE_TESTS": "pure"]).map { $0["name"]?.string ?? "" }
@@ -28,6 +28,28 @@ import Testing
         let machines = all.compactMap { $0["name"]?.string }.filter { $0.hasSuffix("Machine") }
         #expect(machines.count == 4)
         for machine in machines { #expect(pure.contains("\(machine)Tests")) }
+    }
+
+    @Test func `the suite builds without tests and needs the same packages`() async throws {
+        let suite = try await Self.targets(["DORMOUSE_BUILD": "suite"])
+        let executables = suite.filter { $0["type"]?.string == "executable" }.compactMap { $0["name"]?.string }
+        #expect(
+            Set(executables) == ["lifecycle", "fetch", "push", "transfer", "ops", "fleet", "RecordGenerator"])
+        // The folders that the image is built from.
+        for path in suite.compactMap({ $0["path"]?.string }) {
+            #expect(path.hasPrefix("Services/") || path.hasPrefix("Shared/"), "\(path)")
+        }
+        // Otherwise the package manager would resolve again in the same build folder.
+        let all = try await Self.targets([:])
+        #expect(Self.packages(suite) == Self.packages(all))
+    }
+
+    /// Returns the packages that the targets depend on.
+    private static func packages(_ targets: [JSON]) -> Set<String> {
+        Set(
+            targets.flatMap { target in
+                (target["dependencies"]?.items ?? []).compactMap { $0["product"]?.items?.dropFirst().first?.string }
+            })
     }
 
     /// Returns the targets of the package as the package manager sees them.

@@ -1,41 +1,71 @@
 # shellcheck shell=bash
-# Builds executables that are older than their sources. Sourced, never run; needs output.sh.
+# Builds the executables of the suite if a source is newer. Sourced, never run; needs output.sh.
 
-# build CONFIGURATION PRODUCT…: builds one product after another, because the build tool accepts one at a time. Shared
-# code is compiled once. A stamp file beside each executable records the build, so a second start is immediate.
+# build CONFIGURATION PRODUCT…: builds all products with one call of the build tool, which compiles shared code once. A
+# stamp file beside the executables records the build, so a second start is immediate.
 build() {
-    local configuration=$1 product begun count=0
-    shift
-    local -a stale=()
-    for product in "$@"; do
-        fresh "$configuration" "$product" || stale+=("$product")
-    done
-    if ((${#stale[@]} == 0)); then return 0; fi
+    local configuration=$1 begun expected='about 9 minutes on 2 cores'
+    # Package.swift then has only the targets that the products need.
+    local -x DORMOUSE_BUILD=suite
+    if fresh "$@"; then return 0; fi
     need_swift
-    step "Building ${stale[*]} ($configuration; the first time takes some minutes)"
-    # The stamps compare with Package.resolved, so it must be older than the first build.
+    if [[ $configuration == debug ]]; then expected='some minutes'; fi
+    step "Building the suite ($configuration; the first build takes $expected)"
+    # The stamp compares with Package.resolved, so it must be older than the first build.
     if [[ ! -e Package.resolved ]]; then swift package resolve </dev/null || fail "cannot resolve the packages; see above"; fi
-    for product in "${stale[@]}"; do
-        count=$((count + 1))
-        note "$product ($count of ${#stale[@]})"
-        # The stamp has the time before the build: a source that changes during the build causes another build.
-        begun=$(mktemp)
-        if ! swift build -c "$configuration" --product "$product" </dev/null; then
-            rm -f "$begun"
-            fail "cannot build $product; see above"
-        fi
-        touch -r "$begun" ".build/$configuration/.built-$product"
+    # The stamp has the time before the build: a source that changes during the build causes another build.
+    begun=$(mktemp)
+    if ! swift build -c "$configuration" </dev/null 2>&1 | show_progress; then
         rm -f "$begun"
-    done
+        fail "the build failed; see above"
+    fi
+    touch -r "$begun" ".build/$configuration/.built"
+    rm -f "$begun"
     done_ "built in .build/$configuration"
 }
 
-# fresh CONFIGURATION PRODUCT: whether the executable is newer than its sources.
+# fresh CONFIGURATION PRODUCT…: whether all executables exist and are newer than their sources.
 fresh() {
-    local stamp=.build/$1/.built-$2
-    [[ -x .build/$1/$2 && -e $stamp ]] || return 1
+    local folder=.build/$1 product
+    shift
+    for product in "$@"; do [[ -x $folder/$product ]] || return 1; done
+    [[ -e $folder/.built ]] || return 1
     local -a sources=(Package.swift Services Shared)
     if [[ -e Package.resolved ]]; then sources+=(Package.resolved); fi
     # Folders count too: removing a file changes only its folder.
-    [[ -z $(find "${sources[@]}" -newer "$stamp" -print -quit) ]]
+    [[ -z $(find "${sources[@]}" -newer "$folder/.built" -print -quit) ]]
+}
+
+# Reads the output of the build tool. Shows its progress, "[7/9] Compiling …", as percent, time and task: in a terminal
+# on one line that is rewritten, else on a new line every 15 s. Prints the other lines, such as errors, as they are.
+show_progress() {
+    local line='' part status percent='' task='' text clear='' columns begun=$SECONDS next=$SECONDS
+    if [[ -t 1 && ${TERM:-dumb} != dumb ]]; then
+        clear=$'\r\e[K'
+        columns=$(tput cols 2>/dev/null) || columns=80
+    fi
+    while :; do
+        # The status is 0 after a line, above 128 after a second without one, and 1 at the end.
+        status=0
+        IFS= read -r -t 1 part || status=$?
+        line+=$part
+        if ((status <= 128)); then
+            if [[ $line =~ ^\[([0-9]+)/([1-9][0-9]*)\]\ (.*) ]]; then
+                percent=$((100 * BASH_REMATCH[1] / BASH_REMATCH[2])) task=${BASH_REMATCH[3]}
+            elif ((status == 0)) || [[ -n $line ]]; then
+                printf '%s%s\n' "$clear" "$line"
+            fi
+            line=''
+        fi
+        if ((status == 1)); then break; fi
+        [[ -n $percent ]] || continue
+        printf -v text '%3d %% %3d:%02d  %s' "$percent" $(((SECONDS - begun) / 60)) $(((SECONDS - begun) % 60)) "$task"
+        if [[ -n $clear ]]; then
+            printf '%s    %s' "$clear" "${text:0:columns-5}"
+        elif ((SECONDS >= next)); then
+            note "$text"
+            next=$((SECONDS + 15))
+        fi
+    done
+    printf '%s' "$clear"
 }
