@@ -8,7 +8,9 @@ extension BatchEngine {
         let now = ContinuousClock.now
         var shared: [(partition: Int, plan: BatchPlan)] = []
         var commands = 0
-        for partition in machines.indices where !isBusy[partition] {
+        var leftOut: Int?
+        let (first, count) = (firstPartition, machines.count)
+        for partition in machines.indices.lazy.map({ (first + $0) % count }) where !isBusy[partition] {
             let inbox = inboxes[partition]
             if inbox.takesLook() { machines[partition].look(now: now) }
             let hasCommands = !inbox.queue.isEmpty
@@ -19,7 +21,7 @@ extension BatchEngine {
                     sharedTransactions >= limits.transactions || shared.count >= limits.partitions
                     || commands >= limits.commands
                 guard !isFull, hasCommands || nextLook <= now else {
-                    if !hasCommands, nextLook > now { setAlarm(&tasks) }
+                    if !hasCommands, nextLook > now { setAlarm(&tasks) } else { leftOut = leftOut ?? partition }
                     continue
                 }
             }
@@ -36,6 +38,9 @@ extension BatchEngine {
             }
         }
         startShared(shared, now: now, &tasks)
+        guard let leftOut else { return }
+        firstPartition = leftOut
+        if sharedTransactions < limits.transactions { wake() }
     }
 
     private func startShared(

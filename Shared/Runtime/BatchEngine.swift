@@ -51,6 +51,8 @@ actor BatchEngine<M: Machine> {
     /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
     private let trials = AsyncSemaphore(1)
     var nextLook = ContinuousClock.now
+    /// The partition that comes first, so that low numbers do not displace others from full transactions.
+    var firstPartition = 0
     var isAlarmSet = false
     private(set) var isStopping = false
 
@@ -99,6 +101,9 @@ actor BatchEngine<M: Machine> {
             // Also after a cancellation, because no batch would answer new commands.
             stop()
         }
+        // A cancellation may have left batches in the middle. They end without a pause.
+        for step in resumptions { await runAlone(step, isTrial: false) }
+        resumptions = []
         for waiting in inboxes.flatMap({ $0.queue.take(.max) }) {
             waiting.caller.resume(throwing: RuntimeError.stopping)
         }

@@ -52,7 +52,9 @@ struct BatchReader<M: Machine> {
         var queries = [Query(statements.begin), Query(isAlone ? Statements.limitCursorLock : Statements.limitLocks)]
         let cursorsAt = queries.count
         queries.append(
-            Query(isAlone ? Statements.lockCursors : Statements.lockFreeCursors, [partitions, .text(M.name)]))
+            isAlone
+                ? Query(Statements.lockCursors, [partitions, .text(M.name)], rowsExpected: 1)
+                : Query(Statements.lockFreeCursors, [partitions, .text(M.name)]))
         // The locks of the commit wait longer: every service takes the heads.
         if isAlone { queries.append(Query(Statements.limitLocks)) }
         let headsAt = queries.count

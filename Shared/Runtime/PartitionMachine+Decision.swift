@@ -52,8 +52,7 @@ extension PartitionMachine {
             batch.postpone(attempt.submissions.count)
             return finish(attempt, unchanged(batch, input, hasMore: true), now: now)
         }
-        commandGuard.noted.formUnion(names)
-        phase = .recordingCommands(attempt)
+        phase = .recordingCommands(attempt, names: names)
         return [.recordCommands(names)]
     }
 

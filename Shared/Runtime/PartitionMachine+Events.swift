@@ -89,7 +89,8 @@ extension PartitionMachine {
         case (.gathering(let attempt), .skipped): return skipped(attempt, now: now)
         case (.findingSuspects(let attempt, let input, let names), .suspectsFound(let known)):
             return guardCommands(attempt, input, names, known: known, now: now)
-        case (.recordingCommands(let attempt), .commandsRecorded(let tries)):
+        case (.recordingCommands(let attempt, let names), .commandsRecorded(let tries)):
+            commandGuard.noted.formUnion(names)
             return recorded(tries) + gather(attempt)
         case (.recordingTrial(var attempt, let name), .trialRecorded(let tries)):
             quarantine.recorded(name, tries: tries)

@@ -23,6 +23,7 @@ extension PartitionMachine {
     mutating func finish(_ attempt: Attempt, _ done: BatchOutcome<M>, now: ContinuousClock.Instant) -> [Action] {
         let batch = done.batch
         isReachable = true
+        heldUpSince = nil
         isAlone = false
         let result = quarantine.committed(
             attempt.plan, hasData: !batch.events.isEmpty, isThrough: done.isThrough, now: now)
@@ -121,7 +122,7 @@ extension PartitionMachine {
                 return failedAlone(attempt, failure.error, inputs: done.batch.inputs, name, now: now)
             }
             return refusedWithoutCause(attempt, failure.error, done.batch.inputs, name, now: now)
-        case .gathering(let attempt), .findingSuspects(let attempt, _, _), .recordingCommands(let attempt),
+        case .gathering(let attempt), .findingSuspects(let attempt, _, _), .recordingCommands(let attempt, _),
             .recordingTrial(let attempt, _), .readingUnread(let attempt, _, _, _), .settling(let attempt, _, _, _),
             .pausing(let attempt):
             if isShared { return failedTogether(attempt) }
@@ -143,25 +144,25 @@ extension PartitionMachine {
         // During gathering: only data from commands can cause this.
         if cause.isInputFault { return refused(attempt, BadInput(inputs: inputs, name: name, error: cause), now: now) }
         guard cause.isPassing else { return giveUp(attempt, cause, now: now) }
-        guard now < attempt.end else { return giveUp(attempt, cause, now: now) }
+        if !cause.isLockTimeout { heldUpSince = nil }
+        let report = cause.isLockTimeout ? heldUp(now: now) : []
+        guard now < attempt.end else { return report + giveUp(attempt, cause, now: now) }
         var attempt = attempt
-        var actions = forget()
-        if cause.isLockTimeout { actions += heldUp(&attempt, now: now) } else { attempt.heldUpSince = nil }
-        return actions + pause(&attempt)
+        return forget() + report + pause(&attempt)
     }
 
     /// Another session holds the cursor's lock. The batch tries again alone, and waits for the lock a little.
     mutating func skipped(_ attempt: Attempt, now: ContinuousClock.Instant) -> [Action] {
         var attempt = attempt
         attempt.plan.isAlone = true
-        let actions = heldUp(&attempt, now: now)
+        let actions = heldUp(now: now)
         phase = .pausing(attempt)
         return actions + [.pause(.zero)]
     }
 
-    private func heldUp(_ attempt: inout Attempt, now: ContinuousClock.Instant) -> [Action] {
-        let since = attempt.heldUpSince ?? now
-        attempt.heldUpSince = since
+    private mutating func heldUp(now: ContinuousClock.Instant) -> [Action] {
+        let since = heldUpSince ?? now
+        heldUpSince = since
         return since + Self.heldUpAfter <= now ? [.progress(.failed(.heldUp))] : []
     }
 

@@ -11,22 +11,23 @@ import Timeline
 /// stateDiagram-v2
 ///     [*] --> idle
 ///     idle --> gathering: begin
-///     gathering --> findingSuspects: commands may have ended a process
-///     findingSuspects --> recordingCommands: none of them is recorded
-///     recordingCommands --> gathering: recorded
-///     gathering --> recordingTrial: an input is on trial
-///     recordingTrial --> gathering: recorded
-///     gathering --> readingUnread: refusals may be early
-///     gathering --> committing: decided
-///     readingUnread --> committing: decided
+///     state transaction {
+///         gathering --> findingSuspects: commands may have ended a process
+///         findingSuspects --> recordingCommands: no other process has recorded them
+///         recordingCommands --> gathering: recorded
+///         gathering --> recordingTrial: an input is on trial
+///         recordingTrial --> gathering: recorded
+///         gathering --> readingUnread: refusals may be early
+///         gathering --> committing: decided
+///         readingUnread --> committing: decided
+///     }
 ///     committing --> settling: the answer to the commit is lost
-///     gathering --> pausing: a failure that passes
-///     committing --> pausing: a failure that passes
+///     transaction --> pausing: a failure that passes
 ///     settling --> pausing: not committed
 ///     pausing --> gathering: resumed
-///     gathering --> idle: nothing to commit
-///     committing --> idle: committed or failed
+///     transaction --> idle: committed or nothing to commit or failed
 ///     settling --> idle: committed or unknown
+///     pausing --> idle: cancelled
 /// ```
 struct PartitionMachine<M: Machine>: Sendable {
     /// A lease on the partition, for events and deadlines.
@@ -46,8 +47,6 @@ struct PartitionMachine<M: Machine>: Sendable {
         var isRepeated = false
         /// The input from the log that this attempt has recorded.
         var recordedTrial: String?
-        /// Since when another session holds a lock that the batch needs.
-        var heldUpSince: ContinuousClock.Instant?
         /// The SQLSTATE of the first refusal that does not show its cause.
         var refusal: String?
     }
@@ -56,7 +55,7 @@ struct PartitionMachine<M: Machine>: Sendable {
         case idle
         case gathering(Attempt)
         case findingSuspects(Attempt, BatchInput<M>, names: Set<String>)
-        case recordingCommands(Attempt)
+        case recordingCommands(Attempt, names: Set<String>)
         case recordingTrial(Attempt, name: String)
         case readingUnread(Attempt, BatchInput<M>, Batch<M>, name: String?)
         case committing(Attempt, BatchInput<M>, BatchOutcome<M>, name: String?, cleared: [String])
@@ -88,6 +87,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     var isStopping = false
     /// Whether the last query reached the database.
     var isReachable = true
+    /// Since when another session holds a lock that the batches need.
+    var heldUpSince: ContinuousClock.Instant?
     var phase = Phase.idle
 
     // The known state of the partition. It is valid while the cursor row still names `lastBatch`.
@@ -128,6 +129,8 @@ struct PartitionMachine<M: Machine>: Sendable {
         self.lease = lease
         quarantine.begin(isSuspicious: isSuspicious)
         notified = nil
+        // Even soon after a failure under the former lease: the trials and the outages need a look.
+        noLookBefore = now
         look(now: now)
     }
 

@@ -82,7 +82,11 @@ struct Quarantine: Sendable {
         recordedTrial = nil
     }
 
-    mutating func leaseLost() { failing = nil }
+    /// Commands need no lease, so they must not run one at a time until the lease returns.
+    mutating func leaseLost() {
+        trialsLeft = 0
+        failing = nil
+    }
 
     /// Returns the plan of the next batch. Normally it takes all inputs up to the limits. Otherwise the log and the
     /// commands alternate, in small batches.
