@@ -93,7 +93,7 @@ import Timeline
         #expect(DecisionIdentifiers.derived(String(decoding: bytes[0], as: UTF8.self)).lowercased == Self.digest)
     }
 
-    private static let digest = "19c4ddcf-354f-2080-f95b-3abe1e3e7d02"
+    private static let digest = "2f77b55f-3843-e068-e5bd-b4a628a45d29"
 
     private func run(seed: UInt64) throws -> InMemoryRuntime<Counter> {
         var random = Numbers(seed: seed)
