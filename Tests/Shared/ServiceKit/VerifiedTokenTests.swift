@@ -7,7 +7,7 @@ import Timeline
 @testable import Identity
 
 /// The cache of verified tokens.
-@Suite struct VerifiedTokenTests {
+@Suite(.tags(.processes)) struct VerifiedTokenTests {
     private let clock = ManualClock(Instant(milliseconds: 1_000_000_000))
 
     private func issuer(_ id: String = "k1") async throws -> DeviceTokens {
