@@ -24,7 +24,7 @@ struct GatherRequest<M: Machine>: Sendable {
     var notified: (outage: Outage, key: String)?
 }
 
-/// What a batch knows of its partition, read under the lock of the cursor.
+/// The data of one partition for a batch, read under the lock of the cursor.
 struct BatchInput<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0

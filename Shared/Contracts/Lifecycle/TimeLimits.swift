@@ -4,6 +4,6 @@ public import Timeline
 public enum TimeLimits {
     /// The time of a background fetch, from the call of its handler to the answer.
     ///
-    /// Apple, `application(_:performFetchWithCompletionHandler:)`: "Your app has up to 30 seconds of wall-clock time".
+    /// Source: Apple, `application(_:performFetchWithCompletionHandler:)`, 30 s of wall-clock time.
     public static let fetchHandler = Interval.seconds(Int64(30))
 }
