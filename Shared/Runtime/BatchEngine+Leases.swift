@@ -25,6 +25,11 @@ extension BatchEngine {
     /// replica may have written it.
     func note(_ partition: Int, isBehind: Bool, nextDeadline: Instant?) {
         let inbox = inboxes[partition]
+        // The poll has reached the database. A batch under way reports its own result.
+        if !isBusy[partition] {
+            machines[partition].reached()
+            inbox.set(isUnreachable: false)
+        }
         guard machines[partition].lease != nil else {
             inbox.progress.idle()
             return inbox.set(nextDue: nil)

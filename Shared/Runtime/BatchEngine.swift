@@ -168,6 +168,7 @@ actor BatchEngine<M: Machine> {
         let inbox = inboxes[partition]
         let actions = inbox.progress.deciding { machines[partition].handle(event, now: .now) }
         inbox.set(nextDue: machines[partition].nextDue)
+        inbox.set(isUnreachable: machines[partition].unreachableSince != nil)
         var step: Step?
         for action in actions {
             if action.isStep { step = (partition, action) } else { execute(action, partition) }

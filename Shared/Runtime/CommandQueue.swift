@@ -73,13 +73,13 @@ final class CommandQueue<M: Machine>: Sendable {
 
     /// Refuses the commands that have waited since before a time. The oldest one is always first, even after a batch
     /// put it back.
-    func refuse(before moment: ContinuousClock.Instant) {
+    func refuse(before moment: ContinuousClock.Instant, _ error: RuntimeError) {
         let stale = state.withLock { state in
             let stale = Array(state.waiting.prefix { $0.since < moment })
             state.waiting.removeFirst(stale.count)
             return stale
         }
-        for one in stale { one.caller.resume(throwing: RuntimeError.overloaded) }
+        for one in stale { one.caller.resume(throwing: error) }
     }
 
     var count: Int { state.withLock { $0.waiting.count } }

@@ -9,7 +9,8 @@ final class PartitionInbox<M: Machine>: Sendable {
     /// The most waiting commands: one batch. More are refused as overloaded. So one stuck partition leaves half of the
     /// process's request slots to the others.
     static var queueLimit: Int { Quarantine.Limits().commands }
-    /// The longest wait of a command for its batch. Then it is refused as overloaded.
+    /// The longest wait of a command for its batch. Then it is refused: as overloaded, or because the database is not
+    /// available.
     static var queuePatience: Duration { .seconds(5) }
 
     let partition: Int
@@ -24,6 +25,7 @@ final class PartitionInbox<M: Machine>: Sendable {
     /// The time of the last look at the log, in milliseconds since ``start``.
     private let lastLook = Atomic<Int64>(-1000)
     private let start = ContinuousClock.now
+    private let isUnreachable = Atomic(false)
 
     init(partition: Int, budget: StateBudget) {
         self.partition = partition
@@ -70,6 +72,12 @@ final class PartitionInbox<M: Machine>: Sendable {
 
     func set(nextDue: Instant?) { due.store(nextDue?.milliseconds ?? .max, ordering: .relaxed) }
 
+    /// Takes note whether the last batch failed to reach the database.
+    func set(isUnreachable: Bool) { self.isUnreachable.store(isUnreachable, ordering: .relaxed) }
+
     /// Refuses the commands that have waited too long, even while a batch does not end.
-    func refuseStale(at now: ContinuousClock.Instant) { queue.refuse(before: now - Self.queuePatience) }
+    func refuseStale(at now: ContinuousClock.Instant) {
+        let isUnreachable = isUnreachable.load(ordering: .relaxed)
+        queue.refuse(before: now - Self.queuePatience, isUnreachable ? .databaseUnavailable : .overloaded)
+    }
 }

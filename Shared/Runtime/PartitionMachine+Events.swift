@@ -83,7 +83,7 @@ extension PartitionMachine {
         case (.idle, .begin(let plan, let submissions)):
             if plan.log != nil { looksAtLog = false }
             return gather(
-                Attempt(plan: plan, submissions: submissions, end: now + (isReachable ? Self.patience : .zero)))
+                Attempt(plan: plan, submissions: submissions, end: (unreachableSince ?? now) + Self.patience))
         case (.pausing(let attempt), .resumed): return gather(attempt)
         case (.gathering(let attempt), .gathered(let input)): return decide(attempt, input, now: now)
         case (.gathering(let attempt), .skipped): return skipped(attempt, now: now)

@@ -19,10 +19,16 @@ extension PartitionMachine {
 
     // MARK: Success
 
+    /// Takes note that the database answers.
+    mutating func reached() {
+        unreachableSince = nil
+        isFailureLogged = false
+    }
+
     /// Adopts the results of a batch and answers its commands.
     mutating func finish(_ attempt: Attempt, _ done: BatchOutcome<M>, now: ContinuousClock.Instant) -> [Action] {
         let batch = done.batch
-        isReachable = true
+        reached()
         heldUpSince = nil
         isAlone = false
         let result = quarantine.committed(
@@ -100,6 +106,9 @@ extension PartitionMachine {
     mutating func failed(
         _ phase: Phase, _ error: any Error, isShared: Bool, now: ContinuousClock.Instant
     ) -> [Action] {
+        if let cause = (error as? CommitFailure)?.error ?? error as? PostgresError, cause.isConnectionProblem {
+            unreachableSince = unreachableSince ?? now
+        }
         switch phase {
         case .idle: return []
         case .committing(let attempt, let input, let done, let name, _):
@@ -146,7 +155,9 @@ extension PartitionMachine {
         guard cause.isPassing else { return giveUp(attempt, cause, now: now) }
         if !cause.isLockTimeout { heldUpSince = nil }
         let report = cause.isLockTimeout ? heldUp(now: now) : []
-        guard now < attempt.end else { return report + giveUp(attempt, cause, now: now) }
+        // The poll repeats a batch without commands. A command that comes meanwhile gets its own patience.
+        let waits = now < attempt.end && !(attempt.submissions.isEmpty && cause.isConnectionProblem)
+        guard waits else { return report + giveUp(attempt, cause, now: now) }
         var attempt = attempt
         return forget() + report + pause(&attempt)
     }
@@ -217,8 +228,9 @@ extension PartitionMachine {
             lookLater(now: now)
         }
         // Logged as an error once for each outage of the database.
-        actions.append(.log(isReachable ? .error : .debug, "failed to run batch", [LogKey.error: "\(error)"]))
-        isReachable = false
+        actions.append(.log(isFailureLogged ? .debug : .error, "failed to run batch", [LogKey.error: "\(error)"]))
+        isFailureLogged = true
+        unreachableSince = unreachableSince ?? now
         isAlone = false
         return actions + [.failAll((error as? RuntimeError) ?? .databaseUnavailable)]
     }

@@ -63,7 +63,8 @@ struct PartitionMachine<M: Machine>: Sendable {
         case pausing(Attempt)
     }
 
-    /// How long the first commands wait for an unreachable database. Later ones get one attempt until it returns.
+    /// How long commands wait for an unreachable database, from its first failure. Later ones get one attempt until it
+    /// returns.
     static var patience: Duration { .seconds(5) }
     /// The shortest interval between looks that only skip events that the machine does not follow. Each look is a
     /// transaction.
@@ -85,8 +86,10 @@ struct PartitionMachine<M: Machine>: Sendable {
     /// The current outage and the last key that was notified of it under this lease.
     var notified: (outage: Outage, key: String)?
     var isStopping = false
-    /// Whether the last query reached the database.
-    var isReachable = true
+    /// The first failure to reach the database since the last success; nil while it is reachable.
+    var unreachableSince: ContinuousClock.Instant?
+    /// Whether a failure is logged. A success resets it.
+    var isFailureLogged = false
     /// Since when another session holds a lock that the batches need.
     var heldUpSince: ContinuousClock.Instant?
     var phase = Phase.idle

@@ -91,7 +91,7 @@ import Testing
             queue.putBack(queue.take(1))
             let moment = ContinuousClock.now
             await add(4)
-            queue.refuse(before: moment)
+            queue.refuse(before: moment, .overloaded)
             for _ in 1...3 {
                 let refused = try #require(try await group.next())
                 #expect(throws: RuntimeError.overloaded) { try refused.get() }

@@ -65,7 +65,7 @@ struct PartitionWalk {
             repeat { try batch() } while machine.takesLog || !queue.isEmpty
         }
         try #require(answered.count == submitted && position == head)
-        try #require(machine.quarantine.isNormal && machine.mayShare && machine.isReachable)
+        try #require(machine.quarantine.isNormal && machine.mayShare && machine.unreachableSince == nil)
         try #require(handled.count == pings.count, "each event was handled or set aside")
     }
 
