@@ -5,6 +5,9 @@ extension ClockControl {
     private static let lock = Statement("SELECT pg_try_advisory_lock(hashtext('dormouse.clock'), 0)")
     private static let unlock = Statement("SELECT pg_advisory_unlock(hashtext('dormouse.clock'), 0)")
     private static let step = Statement("SELECT bus.step_clock($1)")
+    private static let hint = Statement("SELECT pg_notify($1, $2)")
+    /// A hint may be lost, and its effect ends, so it is repeated while somebody lags.
+    private static let hintInterval = Duration.milliseconds(100)
     private static let deadlines = Statement("SELECT service, deadline FROM bus.deadlines()")
     private static let behind = Statement(
         """
@@ -102,6 +105,7 @@ extension ClockControl {
     private func settle(_ patience: Duration, _ connection: Connection) async throws {
         let end = ContinuousClock.now + patience
         var pause = Pause()
+        var nextHint = ContinuousClock.now
         while true {
             let rows = try await connection.execute([
                 Query(LogReader.heads), Query(Self.behind), Query(Self.deadlines), Query(Self.reading, rowsExpected: 1),
@@ -119,6 +123,11 @@ extension ClockControl {
             if laggards.isEmpty, isStill { return }
             guard ContinuousClock.now < end else {
                 throw ClockError.notSettled(at: now, laggards: laggards.values.sorted { $0.consumer < $1.consumer })
+            }
+            if nextHint <= .now {
+                _ = try await connection.execute(
+                    Self.hint, .text(WakeUpSender.channel), .text(WakeUpReceiver.settlingPayload))
+                nextHint = .now + Self.hintInterval
             }
             try await pause()
         }

@@ -27,7 +27,7 @@ public struct ClockFollower: Service {
         updates.follow { updates in
             switch updates {
             case .clock, .everything: continuation.yield()
-            case .wakeUp: break
+            case .wakeUp, .settling: break
             }
         }
     }

@@ -59,7 +59,7 @@ public final class LogTail: Service {
             switch updates {
             case .everything: self?.look(at: nil)
             case .wakeUp(let wakeUp): self?.look(at: wakeUp.partitions)
-            case .clock: break
+            case .clock, .settling: break
             }
         }
     }

@@ -15,10 +15,15 @@ public final class WakeUpReceiver: Service {
         case wakeUp(WakeUpSender.WakeUp)
         /// The suite's clock was changed.
         case clock
+        /// An advance of the clock waits until every consumer has read the log: read to the head at once.
+        case settling
     }
 
     /// The payload of a notification that the suite's clock was changed.
     public static let clockPayload = "clock"
+
+    /// A payload that asks every consumer to read the log to its head at once.
+    public static let settlingPayload = "settling"
 
     /// A handler of updates.
     public typealias Follower = @Sendable (LogUpdate) async -> Void
@@ -55,6 +60,7 @@ public final class WakeUpReceiver: Service {
             switch event {
             case .listening: await tell(.everything)
             case .notification(_, Self.clockPayload): await tell(.clock)
+            case .notification(_, Self.settlingPayload): await tell(.settling)
             case .notification(_, let payload):
                 guard let wakeUp = sender.read(payload) else { continue }
                 await tell(.wakeUp(wakeUp))

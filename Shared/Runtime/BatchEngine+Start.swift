@@ -6,6 +6,7 @@ extension BatchEngine {
         for step in resumptions { tasks.addTask { await self.runAlone(step, isTrial: false) } }
         resumptions = []
         let now = ContinuousClock.now
+        let nextLook = lastLook + pace.interval(at: now)
         var shared: [(partition: Int, plan: BatchPlan)] = []
         var commands = 0
         var leftOut: Int?
@@ -21,7 +22,11 @@ extension BatchEngine {
                     sharedTransactions >= limits.transactions || shared.count >= limits.partitions
                     || commands >= limits.commands
                 guard !isFull, hasCommands || nextLook <= now else {
-                    if !hasCommands, nextLook > now { setAlarm(&tasks) } else { leftOut = leftOut ?? partition }
+                    if !hasCommands, nextLook > now {
+                        setAlarm(at: nextLook, &tasks)
+                    } else {
+                        leftOut = leftOut ?? partition
+                    }
                     continue
                 }
             }
@@ -47,7 +52,8 @@ extension BatchEngine {
         _ shared: [(partition: Int, plan: BatchPlan)], now: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup
     ) {
         guard !shared.isEmpty else { return }
-        if shared.contains(where: { $0.plan.log != nil }) { nextLook = now + limits.pace }
+        let readsLog = shared.contains { $0.plan.log != nil }
+        if readsLog { lastLook = now }
         // The partitions share the time for decisions too, because they hold each other's locks.
         let portion = max(.milliseconds(2), .milliseconds(25) / shared.count)
         let steps = shared.compactMap { partition, plan in
@@ -56,7 +62,7 @@ extension BatchEngine {
             return begin(partition, plan)
         }
         sharedTransactions += 1
-        tasks.addTask { await self.runShared(steps) }
+        tasks.addTask { await self.runShared(steps, readsLog: readsLog) }
     }
 
     private func begin(_ partition: Int, _ plan: BatchPlan) -> Step? {
@@ -77,10 +83,9 @@ extension BatchEngine {
         return inboxes[partition].queue.isFirst { guarded.isSuspect($0.name) }
     }
 
-    private func setAlarm(_ tasks: inout DiscardingTaskGroup) {
+    private func setAlarm(at next: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup) {
         guard !isAlarmSet else { return }
         isAlarmSet = true
-        let next = nextLook
         tasks.addTask {
             try? await Task.sleep(until: next, clock: .continuous)
             await self.alarm()

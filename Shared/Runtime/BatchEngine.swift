@@ -18,15 +18,14 @@ actor BatchEngine<M: Machine> {
 
     /// The limits of shared transactions.
     struct Limits: Sendable {
-        /// The most shared transactions at a time: about one for each processor. Meanwhile inputs gather.
-        var transactions = 2
+        /// The most shared transactions at a time. Meanwhile inputs gather. The services and PostgreSQL share the
+        /// processors, so more are of use only on larger machines.
+        var transactions = max(1, ProcessInfo.processInfo.activeProcessorCount / 4)
         /// The most partitions of a transaction. A distributed database needs 1: its partitions commit on different
         /// nodes.
         var partitions = Int.max
         /// The most commands of a transaction.
         var commands = 1000
-        /// The shortest interval between the starts of two transactions that read the log without commands.
-        var pace = Duration.milliseconds(3)
     }
 
     nonisolated let inboxes: [PartitionInbox<M>]
@@ -38,6 +37,8 @@ actor BatchEngine<M: Machine> {
     let logger: Logger
     var machines: [Machine]
     let limits: Limits
+    /// The interval between two transactions that read the log without commands.
+    nonisolated let pace = FollowerPace()
     private let budget: StateBudget
     private nonisolated let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     /// The callers of the commands in the current batch of each partition.
@@ -50,7 +51,8 @@ actor BatchEngine<M: Machine> {
     private let aloneTurns = AsyncSemaphore(1)
     /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
     private let trials = AsyncSemaphore(1)
-    var nextLook = ContinuousClock.now
+    /// The start of the last shared transaction that read the log.
+    var lastLook = ContinuousClock.now
     /// The partition that comes first, so that low numbers do not displace others from full transactions.
     var firstPartition = 0
     var isAlarmSet = false
@@ -91,6 +93,13 @@ actor BatchEngine<M: Machine> {
         wake()
     }
 
+    /// Makes partitions read the log to its head at once, because somebody waits for it.
+    nonisolated func hurry(_ partitions: some Sequence<Int>) {
+        pace.hurry(at: .now)
+        for partition in partitions { inboxes[partition].look() }
+        wake()
+    }
+
     /// Runs until ``stop()``, then finishes the waiting commands.
     func run() async {
         await withDiscardingTaskGroup { tasks in
@@ -122,8 +131,10 @@ actor BatchEngine<M: Machine> {
 
     // MARK: Batches
 
-    func runShared(_ steps: [Step]) async {
+    func runShared(_ steps: [Step], readsLog: Bool) async {
+        let start = ContinuousClock.now
         let later = await transact(steps)
+        if readsLog { pace.batchTook(start.duration(to: .now)) }
         sharedTransactions -= 1
         resumptions += later
         let waiting = Set(later.map(\.partition))

@@ -3,13 +3,21 @@ actor CursorWatch {
     static var pause: Duration { .milliseconds(10) }
 
     private let read: @Sendable (Int) async throws -> Int
+    private let hurry: @Sendable (Int) -> Void
     /// Cursors never go back, so a position stays valid.
     private var known: [Int: Int] = [:]
     private var looks: [Int: Task<Int, any Error>] = [:]
     private var lastLook: [Int: ContinuousClock.Instant] = [:]
 
-    /// - Parameter read: reads the position of a partition from the database.
-    init(read: @escaping @Sendable (Int) async throws -> Int) { self.read = read }
+    /// - Parameters:
+    ///   - read: reads the position of a partition from the database.
+    ///   - hurry: makes this process read the log of a partition at once. Called while somebody waits for it.
+    init(
+        read: @escaping @Sendable (Int) async throws -> Int, hurry: @escaping @Sendable (Int) -> Void = { _ in }
+    ) {
+        self.read = read
+        self.hurry = hurry
+    }
 
     /// Waits until a partition's position has reached an offset.
     ///
@@ -20,6 +28,7 @@ actor CursorWatch {
             if let position = known[partition], position >= offset { return true }
             if try await look(at: partition) >= offset { return true }
             guard ContinuousClock.now < end else { return false }
+            hurry(partition)
             try Task.checkCancellation()
         }
     }

@@ -44,10 +44,6 @@ public final class DurableRuntime<M: Machine>: Service {
         let wakeUps = WakeUpSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
         let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
-        cursors = CursorWatch { partition in
-            let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
-            return try await pool.execute(position, keyParameters, rowsExpected: 1)[0].decode(Int.self)
-        }
         self.clock = clock
         standing = Statements.standing(M.name)
         self.wakeUps = wakeUps
@@ -58,6 +54,12 @@ public final class DurableRuntime<M: Machine>: Service {
             partitions: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps, budget: budget,
             logger: logger)
         self.engine = engine
+        cursors = CursorWatch { partition in
+            let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
+            return try await pool.execute(position, keyParameters, rowsExpected: 1)[0].decode(Int.self)
+        } hurry: {
+            engine.hurry([$0])
+        }
         leases = LeaseKeeper(options, member: member, engine: engine, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
             // An older member can't read upgraded states. Nor can the old program after a rollback.
@@ -73,10 +75,13 @@ public final class DurableRuntime<M: Machine>: Service {
             switch updates {
             case .everything: for partition in engine.inboxes.indices { engine.look(partition) }
             case .wakeUp(let wakeUp) where !wakeUp.isOwn:
-                let isOfInterest = wakeUp.types.map { !M.follows.isDisjoint(with: $0) } ?? true
+                // While somebody waits for the log to be read, cursors skip other events at once, too.
+                let isOfInterest =
+                    wakeUp.types.map { !M.follows.isDisjoint(with: $0) } ?? true || engine.pace.isHurried(at: .now)
                 for partition in wakeUp.partitions where engine.inboxes.indices.contains(partition) {
                     if engine.inboxes[partition].hear(isOfInterest: isOfInterest) { engine.wake() }
                 }
+            case .settling: engine.hurry(engine.inboxes.indices)
             case .wakeUp, .clock: break
             }
         }

@@ -57,4 +57,18 @@ import Testing
         let isThere = try await other
         #expect(isThere)
     }
+
+    @Test func `a process hurries while somebody waits for its position`() async throws {
+        let hurries = Tally()
+        let reads = Tally()
+        let watch = CursorWatch { _ in
+            reads.add()
+        } hurry: { _ in
+            hurries.add()
+        }
+        #expect(try await watch.hasReached(4, in: 0, by: .now + .seconds(60)))
+        #expect(reads.count == 4 && hurries.count == 3)
+        #expect(try await watch.hasReached(4, in: 0, by: .now + .seconds(60)))
+        #expect(hurries.count == 3)
+    }
 }

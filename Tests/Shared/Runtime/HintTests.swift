@@ -52,7 +52,7 @@ import Testing
             switch updates {
             case .everything: isListening.fire()
             case .wakeUp(let wakeUp): heard.continuation.yield(wakeUp)
-            case .clock: break
+            case .clock, .settling: break
             }
         }
         let many = (0..<300).map { "service.something.with.a.long.name.\($0)" }
@@ -149,7 +149,7 @@ private struct Ears {
             case .wakeUp(let wakeUp):
                 partitions.add(wakeUp.partitions)
                 count.add()
-            case .clock: break
+            case .clock, .settling: break
             }
         }
     }

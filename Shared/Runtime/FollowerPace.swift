@@ -1,0 +1,55 @@
+import Synchronization
+
+/// The pace at which a process reads the log for events of other services.
+///
+/// A batch costs about the same whatever it holds. While processors are free, batches are short and the next one starts
+/// soon, so that events are handled in milliseconds. While processors are short, batches take longer and start less
+/// often. Then each batch holds more events, and commands get the time.
+///
+/// Nothing paces while somebody waits for the log to be read.
+final class FollowerPace: Sendable {
+    /// The limits of the interval between the starts of two batches.
+    struct Limits: Sendable {
+        var shortest = Duration.milliseconds(3)
+        var longest = Duration.milliseconds(50)
+        /// The interval is this multiple of the time of a batch.
+        var factor = 4
+    }
+
+    /// How long a request to hurry counts. A longer wait repeats it.
+    static var hurryTime: Duration { .milliseconds(250) }
+
+    private struct State {
+        /// The mean time of the last batches.
+        var batch = Duration.zero
+        var hurriesUntil: ContinuousClock.Instant?
+    }
+
+    private let limits: Limits
+    private let state = Mutex(State())
+
+    init(_ limits: Limits = Limits()) { self.limits = limits }
+
+    /// The interval between the starts of two batches.
+    func interval(at now: ContinuousClock.Instant) -> Duration {
+        state.withLock { state in
+            if let end = state.hurriesUntil, now < end { return .zero }
+            return min(max(state.batch * limits.factor, limits.shortest), limits.longest)
+        }
+    }
+
+    /// Takes note of the time of a batch.
+    func batchTook(_ time: Duration) {
+        state.withLock { $0.batch += (time - $0.batch) / 4 }
+    }
+
+    /// Lets batches start at once for ``hurryTime``, because somebody waits for the log to be read.
+    func hurry(at now: ContinuousClock.Instant) {
+        state.withLock { $0.hurriesUntil = now + Self.hurryTime }
+    }
+
+    /// Whether somebody waits for the log to be read.
+    func isHurried(at now: ContinuousClock.Instant) -> Bool {
+        state.withLock { $0.hurriesUntil.map { now < $0 } ?? false }
+    }
+}
