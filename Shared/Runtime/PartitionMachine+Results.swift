@@ -230,7 +230,7 @@ extension PartitionMachine {
         // Logged as an error once for each outage of the database.
         actions.append(.log(isFailureLogged ? .debug : .error, "failed to run batch", [LogKey.error: "\(error)"]))
         isFailureLogged = true
-        unreachableSince = unreachableSince ?? now
+        unreachableSince = unreachableSince ?? attempt.end - Self.patience
         isAlone = false
         return actions + [.failAll((error as? RuntimeError) ?? .databaseUnavailable)]
     }

@@ -86,7 +86,7 @@ struct PartitionMachine<M: Machine>: Sendable {
     /// The current outage and the last key that was notified of it under this lease.
     var notified: (outage: Outage, key: String)?
     var isStopping = false
-    /// The first failure to reach the database since the last success; nil while it is reachable.
+    /// The first failure since the last success, if the database could not be reached or batches were given up.
     var unreachableSince: ContinuousClock.Instant?
     /// Whether a failure is logged. A success resets it.
     var isFailureLogged = false
