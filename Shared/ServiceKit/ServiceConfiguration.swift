@@ -48,14 +48,16 @@ public struct ServiceConfiguration: Sendable {
             key: "TLS_KEY", "PEM file with the private key of TLS_CERTIFICATE")
         requestTimeout = reader.number(
             "REQUEST_TIMEOUT", 10, 1...3600,
-            "seconds to receive the first request head of a connection, and each JSON body")
+            "seconds in which the head of the first request on a connection, and each JSON body, must arrive")
         bodyRate = reader.number(
             "BODY_BYTES_PER_SECOND", 500, 0...1_000_000_000,
-            "lowest rate of large and non-JSON bodies, in bytes a second; slower ones get 408; 0 is no limit")
+            "minimum rate of bodies that are not JSON or exceed 64 KiB, in bytes a second; slower ones get 408; 0 is"
+                + " no limit")
         idleTimeout = reader.number(
             "IDLE_TIMEOUT", 60, 1...3600, "seconds after which a connection without requests is closed")
         connectionsPerAddress = reader.number(
-            "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000, "connections of each client address; 0 is no limit")
+            "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000,
+            "maximum open connections of each client address; 0 is no limit")
         requestRates = RequestRates.Limits(
             device: reader.number(
                 "DEVICE_REQUESTS_PER_SECOND", 50, 0...1_000_000,
@@ -69,18 +71,26 @@ public struct ServiceConfiguration: Sendable {
         failedCredentials = reader.number(
             "FAILED_CREDENTIALS_PER_SECOND", 20, 0...1_000_000,
             "invalid credentials a second from each client address, in bursts of up to 4 s; 0 is no limit")
-        partitions = reader.number("PARTITIONS", 16, 1...1024, "partitions of the log; fixed when the log is created")
+        partitions = reader.number(
+            "PARTITIONS", 16, 1...1024,
+            "partitions of the log, the same for all services; fixed when migrate creates the log")
         stateCacheBytes =
             reader.number("STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB") << 20
         logLevel = reader.choice("LOG_LEVEL", .info, "least severe level that is logged")
         logFormat = reader.choice("LOG_FORMAT", .auto, "auto is pretty on a terminal, else json")
         operatorKeyFile = reader.secret(
-            "OPERATOR_KEY_FILE", "file with one operator's key a line: \"name scopes sha256\"")
+            "OPERATOR_KEY_FILE",
+            "file with one operator key a line: a name, its scopes (read, operate, or read,operate), and the SHA-256 of"
+                + " the key in hexadecimal")
         migrationDatabaseURL = reader.text(
-            "MIGRATION_DATABASE_URL", "like DATABASE_URL, for the role that owns the tables")
+            "MIGRATION_DATABASE_URL",
+            "URL of PostgreSQL for the role that owns the tables; migrate needs it, and ops drops old days only with it"
+        )
         rolePassword = reader.secret(
-            "ROLE_PASSWORD_FILE", "file with the password that migrate sets for the service's role")
-        isVirtualTime = reader.flag("VIRTUAL_TIME", "follow the suite's virtual clock")
+            "ROLE_PASSWORD_FILE", "migrate only: file with the password to set for the service's database role")
+        isVirtualTime = reader.flag(
+            "VIRTUAL_TIME",
+            "migrate only: make the suite's clock virtual, so that it can be frozen and advanced; this can't be undone")
         drainTime = .seconds(
             reader.number(
                 "DRAIN_SECONDS", 0, 0...300,
@@ -88,7 +98,8 @@ public struct ServiceConfiguration: Sendable {
         shutdownTimeout = .seconds(
             reader.number(
                 "SHUTDOWN_TIMEOUT", 10, 1...300, "seconds at shutdown to finish requests in progress"))
-        isInsecure = reader.flag("INSECURE_DEV", "accept requests without a credential; only on loopback")
+        isInsecure = reader.flag(
+            "INSECURE_DEV", "treat requests without a credential as an operator's; needs a loopback HOST")
         reader.require(
             !isInsecure || ["127.0.0.1", "::1", "localhost"].contains(host),
             "\(Setting.label("INSECURE_DEV")) is for loopback only: HOST must be 127.0.0.1, ::1 or localhost")

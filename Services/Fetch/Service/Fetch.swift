@@ -33,17 +33,21 @@ extension FetchPolicy {
     init(_ reader: SettingsReader) {
         let zones = TimeZones()
         self.init { zone, moment in zones.offset(zone, at: moment) }
-        floor = reader.seconds("FETCH_FLOOR_SECONDS", floor, from: 1, "shortest interval of an app, in seconds")
+        floor = reader.seconds(
+            "FETCH_FLOOR_SECONDS", floor, from: 1, "minimum interval between two refreshes of an app, in seconds")
         slot = reader.seconds(
-            "FETCH_SLOT_SECONDS", slot, from: 1, "length of a slot in seconds, with at most one refresh of an app")
+            "FETCH_SLOT_SECONDS", slot, from: 1, "length of a slot in seconds; an app has at most one refresh in a slot"
+        )
         jitter = reader.seconds(
-            "FETCH_JITTER_SECONDS", jitter, from: 0, "seconds at the start of a slot over which devices spread")
+            "FETCH_JITTER_SECONDS", jitter, from: 0,
+            "seconds at the start of a slot, over which the refreshes of devices spread")
         let wakes = reader.number(
-            "FETCH_WAKES_PER_SECOND", ceiling ?? 0, 0...1000, "most wakes per second of the whole suite; 0 for no limit"
+            "FETCH_WAKES_PER_SECOND", ceiling ?? 0, 0...1000,
+            "maximum wakes a second of the whole suite, the same for all replicas; 0 is no limit"
         )
         ceiling = wakes > 0 ? wakes : nil
         deviceSpacing = reader.seconds(
-            "FETCH_DEVICE_SPACING_SECONDS", deviceSpacing, from: 0, "least seconds between two wakes of a device")
+            "FETCH_DEVICE_SPACING_SECONDS", deviceSpacing, from: 0, "minimum seconds between two wakes of a device")
         appBudget.millijoules = reader.thousands(
             "FETCH_APP_ENERGY_JOULES", appBudget.millijoules, to: 1_000_000,
             "energy budget of an app per day, in joules")
@@ -57,20 +61,22 @@ extension FetchPolicy {
             "FETCH_DEVICE_DATA_KILOBYTES", deviceBudget.bytes, to: 1_000_000_000,
             "data budget of a device per day, in kilobytes")
         usageWeight = reader.number(
-            "FETCH_WEIGHT_USAGE", usageWeight, 0...1000, "weight of the learned usage in a score")
+            "FETCH_WEIGHT_USAGE", usageWeight, 0...1000, "weight of the learned usage in the score of a slot")
         networkWeight = reader.number(
-            "FETCH_WEIGHT_NETWORK", networkWeight, 0...1000, "weight of the network in a score")
+            "FETCH_WEIGHT_NETWORK", networkWeight, 0...1000, "weight of the network in the score of a slot")
         deviceActivityWeight = reader.number(
-            "FETCH_WEIGHT_ACTIVITY", deviceActivityWeight, 0...1000, "weight of an unused device in a score")
+            "FETCH_WEIGHT_ACTIVITY", deviceActivityWeight, 0...1000,
+            "weight of the device's activity in the score of a slot; an unused device scores most")
         threshold = reader.number(
-            "FETCH_THRESHOLD", threshold, 0...1000, "initial threshold for the score of a slot, in thousandths")
+            "FETCH_THRESHOLD", threshold, 0...1000,
+            "score that a slot must reach at first, in thousandths; this threshold falls to 0")
         thresholdDecayIntervals = Int64(
             reader.number(
                 "FETCH_THRESHOLD_DECAY_INTERVALS", Int(thresholdDecayIntervals), 1...96,
-                "intervals of an app in which the threshold falls to 0"))
+                "number of intervals of the app in which FETCH_THRESHOLD falls to 0"))
         delayCost = reader.number(
             "FETCH_DELAY_COST", delayCost, 0...1000,
-            "score that a slot loses for each interval of waiting, in thousandths")
+            "thousandths that the score of a slot loses for each interval of waiting")
     }
 }
 

@@ -23,7 +23,8 @@ public struct Transfer: DurableService {
         directory = reader.text("DATA_DIRECTORY", "data/transfer", "directory of all files; replicas share it")
         allowedOrigins = reader.text(
             "ALLOWED_ORIGINS",
-            "comma-separated origins that tasks may use; * for all public addresses (default the service's own)")
+            "origins that tasks may use, separated by commas; * adds all origins with public addresses; with PORT 0 the"
+                + " default is none (default http://HOST:PORT of the service)")
         scanInterval = reader.number(
             "SCAN_INTERVAL", 60, 1...86_400, "seconds between the scans of each process for attempts without a worker")
         uploadLimits = UploadLimits(reader)
