@@ -32,8 +32,8 @@ public struct DeadLetterSummary: Sendable, Equatable {
     public var due: Instant?
     /// The reason; nil for an input that waits behind another.
     public var reason: String?
-    /// The real time at which the input was set aside.
-    public var setAsideAt: Instant
+    /// The real time at which the input became a dead letter.
+    public var parkedAt: Instant
 
     /// The position among the dead letters.
     public var position: DeadLetterPosition {
@@ -130,7 +130,7 @@ extension LogQueries {
             .decode((String, AggregateKey, Int, Int, Instant?, String?, Instant).self).map {
                 DeadLetterSummary(
                     consumer: $0, key: $1, partition: $2, offset: $3 == 0 ? nil : $3, due: $4, reason: $5,
-                    setAsideAt: $6)
+                    parkedAt: $6)
             }
     }
 

@@ -21,7 +21,8 @@ struct DeadLetterDocument: Record {
     var partition = 0
     /// The fault; nil for an input that waits behind another dead letter.
     var reason: Nullable<String> = nil
-    var setAsideAt: Instant = .epoch
+    /// The real time at which the input became a dead letter.
+    var parkedAt: Instant = .epoch
 
     init(_ letter: DeadLetter) {
         key = letter.key.description
@@ -29,7 +30,7 @@ struct DeadLetterDocument: Record {
         offset = letter.offset
         due = letter.due
         reason = letter.reason
-        setAsideAt = letter.setAsideAt
+        parkedAt = letter.setAsideAt
     }
 }
 
@@ -50,8 +51,8 @@ extension DurableRuntime {
             .refuses([.invalidQuery]),
             .example(
                 """
-                {"items":[{"due":null,"key":"device:d1","offset":17,"partition":3,"reason":"the event can't be read",
-                "setAsideAt":"2026-11-21T07:40:00.000Z"}],"next":null}
+                {"items":[{"due":null,"key":"device:d1","offset":17,"parkedAt":"2026-11-21T07:40:00.000Z","partition":3,
+                "reason":"the event can't be read"}],"next":null}
                 """)
         ) { call in
             let limit = try call.number("limit", default: 1000)

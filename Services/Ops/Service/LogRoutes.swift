@@ -161,7 +161,8 @@ struct DeadLetterDocument: Record {
     var position: Nullable<String> = nil
     var reason: Nullable<String> = nil
     var service = ""
-    var setAsideAt = Instant.epoch
+    /// The real time at which the input became a dead letter.
+    var parkedAt = Instant.epoch
 
     init(_ letter: DeadLetterSummary) {
         due = letter.due
@@ -169,6 +170,6 @@ struct DeadLetterDocument: Record {
         position = letter.offset.map { "\(letter.partition):\($0)" }
         reason = letter.reason
         service = letter.consumer
-        setAsideAt = letter.setAsideAt
+        parkedAt = letter.parkedAt
     }
 }

@@ -18,7 +18,7 @@ import Timeline
             #expect(letters.map { $0["offset"]?.int } == [1, 2])
             // The second one only waits behind the first.
             #expect(letters.map { $0["reason"]?.string == nil } == [false, true])
-            #expect(letters.allSatisfy { $0["due"]?.string == nil && $0["setAsideAt"]?.string != nil })
+            #expect(letters.allSatisfy { $0["due"]?.string == nil && $0["parkedAt"]?.string != nil })
 
             let replay = "/v1/parked/device:sick/replay"
             #expect(try await service.send("POST", replay).code == "fails_again")
