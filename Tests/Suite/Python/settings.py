@@ -22,7 +22,7 @@ for service in ours:
     for variable, words, limits, default in entries((pathlib.Path(sys.argv[2]) / f"{service}.txt").read_text()):
         rows.setdefault((variable, words, limits), []).append((service, default))
 
-table = ["| Variable | Of | Default | Range | What it is |", "| --- | --- | --- | --- | --- |"]
+table = ["| Variable | Of | Default | Range | Meaning |", "| --- | --- | --- | --- | --- |"]
 order = sorted(rows.items(), key=lambda row: (len(row[1]) < len(ours), row[1][0][0], row[0]))
 for (variable, words, limits), owners in order:
     names = "all" if len(owners) == len(ours) else ", ".join(f"`{service}`" for service, _ in owners)
