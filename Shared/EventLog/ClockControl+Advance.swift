@@ -100,8 +100,8 @@ extension ClockControl {
     }
 
     /// Waits until all services have settled: the heads are H, every cursor is at H, no deadline is due, and the heads
-    /// are still H. Then no event was appended between the reads, so it does not matter that each read is a snapshot of
-    /// its own (of several nodes in a distributed log).
+    /// are still H. Then no event was appended between the reads. So each read may be a snapshot of its own, also of
+    /// several nodes in a distributed log.
     private func settle(_ patience: Duration, _ connection: Connection) async throws {
         let end = ContinuousClock.now + patience
         var pause = Pause()

@@ -18,9 +18,10 @@ public struct IdempotencyConflict: Error, Sendable, Equatable {
     public init() {}
 }
 
-/// An idempotency store for one service and partition, for requests that are not commands of a machine. (The runtime
-/// stores commands in the same table, in its batches.) It stores a request in the transaction of its first effect, so
-/// that a repeated request continues from there.
+/// An idempotency store for one service and partition, for requests that are not commands of a machine.
+///
+/// It stores a request in the transaction of its first effect. A repeated request continues from there. The runtime
+/// stores commands in the same table, in its batches.
 public struct IdempotencyStore: Sendable {
     /// The state of a request.
     public enum Entry: Sendable, Equatable {

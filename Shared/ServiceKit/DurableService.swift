@@ -88,9 +88,9 @@ extension DurableService {
                     await runtime.sharesPartitions ? nil : "the leases were not renewed in time"
                 },
                 .upkeep(maintenance),
-                HealthCheck("waiting_partitions", .told) { runtime.partitionsWaiting },
+                HealthCheck("waiting_partitions", .reported) { runtime.partitionsWaiting },
                 HealthCheck("states") { runtime.hasNewerMember ? runtime.newerStates : nil },
-                HealthCheck("newer_states", .told) { runtime.hasNewerMember ? nil : runtime.newerStates },
+                HealthCheck("newer_states", .reported) { runtime.hasNewerMember ? nil : runtime.newerStates },
             ],
             loops: [
                 maintenance, RuntimeGauges(runtime: runtime, metrics: base.metrics, clock: base.clock),

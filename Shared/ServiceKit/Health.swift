@@ -16,7 +16,7 @@ public struct HealthCheck: Sendable {
         /// with `Retry-After`.
         case notReadyAtStart
         /// Only the body reports a failure.
-        case told
+        case reported
     }
 
     /// The name in the body of `/readyz`.

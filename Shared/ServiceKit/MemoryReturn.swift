@@ -7,13 +7,13 @@ import NIOPosix
 import ServiceLifecycle
 import Synchronization
 
-/// Returns memory to the system after a crowd of connections has closed.
+/// Returns memory to the system after a peak of connections.
 ///
 /// glibc keeps freed memory: an arena shrinks only at its end, and a long-lived allocation nearly always lies there.
 /// Ten thousand connections leave 150 MiB and more behind. `malloc_trim` returns every free page.
 struct MemoryReturn: Service {
-    /// The fewest closed files that count as a crowd.
-    static let crowd = 500
+    /// The number of files that must have closed since the peak.
+    static let leastClosed = 500
     private static let pause = Duration.seconds(5)
 
     let connections: ConnectionCount
@@ -21,11 +21,11 @@ struct MemoryReturn: Service {
 
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
-            var watch = CrowdWatch()
+            var watch = PeakWatch()
             while true {
                 try await Task.sleep(for: Self.pause)
                 let open = Self.openFiles()
-                guard watch.hasLeft(open: open, most: open + connections.takeExcess()) else { continue }
+                guard watch.hasPassed(open: open, peak: open + connections.takeExcess()) else { continue }
                 // This takes tens of milliseconds, so it runs on a thread for blocking work.
                 try? await NIOThreadPool.singleton.runIfActive { _ = malloc_trim(0) }
                 logger.debug("returned freed memory to the system")
@@ -43,18 +43,18 @@ struct MemoryReturn: Service {
     }
 }
 
-/// Detects that a crowd has left.
-struct CrowdWatch {
-    private var most = 0
+/// Detects that most files of a peak have closed.
+struct PeakWatch {
+    private var highest = 0
 
     /// - Parameters:
     ///   - open: the number of open files now.
     ///   - peak: the peak of open files since the last call.
-    /// - Returns: whether a crowd was open, and at least half of it is gone; once for each crowd.
-    mutating func hasLeft(open: Int, most peak: Int) -> Bool {
-        most = max(most, open, peak)
-        guard most - open >= MemoryReturn.crowd, open <= most / 2 else { return false }
-        most = open
+    /// - Returns: true once after each peak, when at least half of its files have closed.
+    mutating func hasPassed(open: Int, peak: Int) -> Bool {
+        highest = max(highest, open, peak)
+        guard highest - open >= MemoryReturn.leastClosed, open <= highest / 2 else { return false }
+        highest = open
         return true
     }
 }

@@ -92,14 +92,14 @@ public final class Readiness: Service {
         let results = zip(checks, faults).map { (name: $0.name, fault: $1) }
         let before = state.withLock { state in
             let before = state.verdict.results
-            let isGood = zip(checks, faults).allSatisfy { $0.consequence == .told || $1 == nil }
+            let isGood = zip(checks, faults).allSatisfy { $0.consequence == .reported || $1 == nil }
             state.wasGood = state.wasGood || isGood
             let wasGood = state.wasGood
             let blocking = zip(checks, faults).compactMap { check, fault in
                 switch check.consequence {
                 case .notReady: fault
                 case .notReadyAtStart: wasGood ? nil : fault
-                case .told: nil
+                case .reported: nil
                 }
             }
             state.verdict = Verdict(

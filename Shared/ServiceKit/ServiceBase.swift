@@ -99,7 +99,7 @@ public struct ServiceBase: Sendable {
         let shared = [
             HealthCheck("database", .notReadyAtStart) { watch.fault },
             HealthCheck("schema") { watch.schemaFault },
-            HealthCheck("days", .told) { watch.daysFault },
+            HealthCheck("days", .reported) { watch.daysFault },
             // Without it, events arrive a little later.
             HealthCheck("listener", .notReadyAtStart) {
                 await updates.isListening ? nil : "the LISTEN connection is down"
@@ -136,6 +136,6 @@ public struct ServiceBase: Sendable {
 extension HealthCheck {
     /// Returns a check that fails while the maintenance of the log fails.
     public static func upkeep(_ maintenance: LogMaintenance) -> HealthCheck {
-        HealthCheck("upkeep", .told) { maintenance.fault }
+        HealthCheck("upkeep", .reported) { maintenance.fault }
     }
 }

@@ -61,7 +61,7 @@ final class Replica: Sendable {
     var isRunning: Bool { state.withLock { $0.process != nil && $0.condemned == nil } }
     /// Processes that ended by themselves after they were ready.
     var deaths: [Death] { state.withLock(\.deaths) }
-    /// Processes that ended by themselves before they were ready. That is allowed while the database is down.
+    /// Processes that ended by themselves before they were ready. They may do so while the database is down.
     var failedStarts: [Death] { state.withLock(\.failedStarts) }
     /// The number of starts.
     var starts: Int { state.withLock(\.starts) }

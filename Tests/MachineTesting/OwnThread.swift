@@ -1,10 +1,10 @@
 import Dispatch
 public import Testing
 
-/// Runs the tests with long computations on their own threads. Swift's shared pool has one thread per core, so two such
+/// Runs the tests with long computations on their own threads. Swift's shared pool has one thread per core. Two such
 /// computations in it would stop every other test for seconds, and exceed the timeouts of the databases.
 public struct OwnThread: SuiteTrait, TestTrait, TestScoping {
-    static let executor = AsideExecutor()
+    static let executor = OwnThreadExecutor()
 
     public var isRecursive: Bool { true }
 
@@ -20,7 +20,7 @@ extension Trait where Self == OwnThread {
     public static var ownThread: Self { Self() }
 }
 
-final class AsideExecutor: TaskExecutor {
+final class OwnThreadExecutor: TaskExecutor {
     let queue = DispatchQueue(label: "tests.aside", attributes: .concurrent)
 
     func enqueue(_ job: consuming ExecutorJob) {

@@ -30,8 +30,9 @@ public struct PropertyFailed: Error, CustomStringConvertible {
     public var description: String { "seed \(seed) (run only this seed with DORMOUSE_SEED=\(seed)): \(reason)" }
 }
 
-/// Checks a property for the seeds `first`, `first + 1` and so on, or only for the seed or the range of seeds in the
-/// environment variable `DORMOUSE_SEED`, such as `7` or `100-200`.
+/// Checks a property for the seeds `first`, `first + 1` and so on.
+///
+/// The environment variable `DORMOUSE_SEED` selects other seeds: one, such as `7`, or a range, such as `100-200`.
 ///
 /// The property fails by throwing. Use `#require` in it: an `#expect` would neither stop the run nor name the seed.
 /// - Parameters:

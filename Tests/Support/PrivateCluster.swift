@@ -3,8 +3,8 @@ import Glibc
 
 /// A real PostgreSQL server only for tests, with its own folder under `/tmp` and its own port.
 ///
-/// It leaves nothing behind. A keeper process (see ``KeeperScript``) holds it, and removes it after the release of this
-/// object or the end of the test process, even by SIGKILL.
+/// It leaves nothing behind. A keeper process (see ``KeeperScript``) removes it after the release of this object, or
+/// after the end of the test process, even by SIGKILL.
 public actor PrivateCluster {
     /// The modes of `pg_ctl stop`.
     public enum StopMode: String, Sendable {

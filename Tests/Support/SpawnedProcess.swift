@@ -10,8 +10,8 @@ public enum ExitStatus: Sendable, Equatable {
     case signalled(Int32)
 }
 
-/// A process in its own process group. Its standard input is a socket that only this object holds, so it reads the end
-/// of its input when the object or the test process is gone, for any reason.
+/// A process in its own process group. Its standard input is a socket that only this object holds. So it reads the end
+/// of its input when the object is released or the test process ends.
 final class SpawnedProcess: Sendable {
     let pid: pid_t
     /// Its standard output.

@@ -1,8 +1,9 @@
 public import Records
 import Timeline
 
-/// A histogram of the openings of an app by hour of the week, which forgets a quarter every week. The weights are relative:
-/// when one gets too large, all are halved.
+/// A histogram of the openings of an app by hour of the week. It loses a quarter of its weight every week.
+///
+/// The weights are relative: when one gets too large, all are halved.
 public struct UsageProfile: Record, Equatable {
     /// The number of times that the weights were halved and not doubled since.
     var halvings = 0

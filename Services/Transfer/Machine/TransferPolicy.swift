@@ -39,8 +39,9 @@ public struct TransferPolicy: Sendable, Equatable {
 
     public init() {}
 
-    /// Returns the delay of the resume-rate limiter for a new task, which grows with the wakes for its session since the
-    /// app was last in the foreground; nil before the first wake.
+    /// Returns the delay of the resume-rate limiter for a new task; nil before the first wake.
+    ///
+    /// It grows with the wakes for the session since the app was last in the foreground.
     public func delay(after relaunches: Int) -> Interval? {
         guard relaunches > 0 else { return nil }
         return min(longestDelay, firstDelay * (1 << Int64(min(relaunches - 1, 20))))

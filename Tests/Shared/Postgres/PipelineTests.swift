@@ -101,7 +101,7 @@ struct PipelineTests {
     }
 
     @Test(arguments: ["26000", "0A000"])
-    func `an invalid prepared statement is forgotten`(sqlState: String) {
+    func `an invalid prepared statement is prepared again`(sqlState: String) {
         var pipeline = pipeline([.execute(query: 0)])
         #expect(pipeline.receive(.failed(ServerError(sqlState: sqlState, message: ""))) == .forget(query: 0))
     }

@@ -8,7 +8,7 @@ import Testing
 
 /// Commands that end each process that runs them.
 @Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
-    @Test func `a command that ends the process is refused after five tries`() async throws {
+    @Test func `a command that ends the process is refused after four recorded tries`() async throws {
         let fixture = try await RuntimeFixture()
         var deaths = 0
         while true {

@@ -59,7 +59,7 @@ import Testing
         await fixture.pool.close()
     }
 
-    @Test func `an event that ends the process becomes a dead letter after five tries`() async throws {
+    @Test func `an event that ends the process becomes a dead letter after four tries`() async throws {
         let fixture = try await RuntimeFixture()
         var before: [UUID] = []
         for number in 0..<20 { before.append(try await fixture.append(to: "d\(number)")) }
@@ -69,7 +69,7 @@ import Testing
         var deaths = 0
         while try await fixture.letters() == 0 {
             let replica = try await CounterProcess(fixture, "serve", "brittle")
-            // The event ends it, or it sets the event aside.
+            // The event ends it, or it makes the event a dead letter.
             let ended = try await withThrowingTaskGroup(of: Bool.self) { group in
                 group.addTask {
                     try await replica.process.exit(within: 60)

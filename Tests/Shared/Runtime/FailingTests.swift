@@ -9,7 +9,7 @@ import Testing
 
 /// Failures of the database that do not show their cause.
 @Suite(.tags(.database), .timeLimit(.minutes(2))) struct FailingTests {
-    @Test func `an input that fails alone is set aside if one behind it succeeds`() async throws {
+    @Test func `an input that fails alone becomes a dead letter if one behind it succeeds`() async throws {
         try await withRefusal(of: "%a") { fixture, runtime in
             try await fixture.append(to: "a")
             try await eventuallyTrue {
@@ -31,25 +31,25 @@ import Testing
         }
     }
 
-    @Test func `an input that fails alone is set aside if commands succeed`() async throws {
+    @Test func `an input that fails alone becomes a dead letter if commands succeed`() async throws {
         try await withRefusal(of: "%a") { fixture, runtime in
             try await fixture.append(to: "a")
             try await eventuallyTrue { !runtime.stuckPartitions.isEmpty }
             let other = neighbour(fixture)
-            try await withTimeout(seconds: 60, "the input to be set aside") {
+            try await withTimeout(seconds: 60, "the input to become a dead letter") {
                 while try await fixture.letters() == 0 { _ = try await runtime.submit(.add(1, to: other)) }
             }
             #expect(try await runtime.deadLetters().map(\.offset) == [1])
         }
     }
 
-    @Test func `no input is set aside while the database refuses all of them`() async throws {
+    @Test func `no input becomes a dead letter while the database refuses all of them`() async throws {
         try await withRefusal(of: "%") { fixture, runtime in
             var pings: [UUID] = []
             for device in ["a", neighbour(fixture), "a"] { pings.append(try await fixture.append(to: device)) }
             try await eventuallyTrue { runtime.stuckPartitions.map(\.partition) == [home(fixture)] }
             await #expect(throws: RuntimeError.databaseUnavailable) { try await runtime.submit(.add(1, to: "a")) }
-            // The partition tried both ways: the input alone, and set aside together with those behind it.
+            // The partition tried both ways: the input alone, and as a dead letter together with those behind it.
             try await fixture.eventuallyCount("SELECT last_value FROM public.refusals", isAtLeast: 20)
             #expect(try await fixture.letters() == 0)
             try await fixture.cluster.sql("DROP TRIGGER refuse ON counter.states", database: fixture.database)

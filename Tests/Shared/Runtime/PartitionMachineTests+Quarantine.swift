@@ -83,7 +83,7 @@ extension PartitionMachineTests {
         #expect(play.send(.gathered(.pings())) == "adopt, answer")
     }
 
-    @Test func `an input with five records is set aside without running`() {
+    @Test func `an input with five records becomes a dead letter without running`() {
         var play = MachinePlay(isSuspicious: true)
         _ = play.begin()
         play.send(.gathered(.pings(1)))
@@ -106,7 +106,7 @@ extension PartitionMachineTests {
 
     // MARK: Inputs that fail
 
-    @Test func `bisection ends at one input, which is set aside`() {
+    @Test func `bisection ends at one input, which becomes a dead letter`() {
         var play = MachinePlay()
         var sizes: [Int] = []
         for size in [4, 2, 1] {

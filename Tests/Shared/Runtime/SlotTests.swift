@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import Timeline
 
-@Suite("Slots under a ceiling", .tags(.database), .timeLimit(.minutes(3))) struct SlotTests {
+@Suite("Slots under a rate limit", .tags(.database), .timeLimit(.minutes(3))) struct SlotTests {
     private let ceiling = 20
     private let aim = RealClock().now + .hours(1)
 

@@ -66,7 +66,8 @@ import Testing
         isOver.signal()
     }
 
-    @Test func `an input whose decision does not end is set aside as one that ends the process`() async throws {
+    @Test func `an input whose decision does not end becomes a dead letter, as one that ends the process`() async throws
+    {
         let fixture = try await RuntimeFixture()
         let before = try await fixture.append(to: "d1")
         let bad = try await fixture.append(ping: #"{"loop":true}"#, to: "d3")

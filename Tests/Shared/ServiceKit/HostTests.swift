@@ -102,7 +102,7 @@ import Testing
         let checks = [
             HealthCheck("database", .notReadyAtStart) { isBroken.load(ordering: .relaxed) ? "it fails" : nil },
             HealthCheck("partitions") { isFull.load(ordering: .relaxed) ? "one is stuck" : nil },
-            HealthCheck("days", .told) { "too few" },
+            HealthCheck("days", .reported) { "too few" },
         ]
         let metrics = Metrics()
         let readiness = Readiness(

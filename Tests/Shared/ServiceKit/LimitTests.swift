@@ -124,12 +124,12 @@ import Timeline
         }
     }
 
-    @Test func `memory is returned once after each crowd of connections has closed`() {
-        var watch = CrowdWatch()
-        let verdicts = [100, 800, 500, 390, 390, 600, 300, 1000, 600, 499, 20].map { watch.hasLeft(open: $0, most: $0) }
-        #expect(verdicts == [false, false, false, false, false, false, true, false, false, true, false])
-        // A crowd that came and went between two checks.
-        #expect([1000, 20].map { watch.hasLeft(open: 20, most: $0) } == [true, false])
+    @Test func `memory is returned once after each peak of connections`() {
+        var watch = PeakWatch()
+        let passed = [100, 800, 500, 390, 390, 600, 300, 1000, 600, 499, 20].map { watch.hasPassed(open: $0, peak: $0) }
+        #expect(passed == [false, false, false, false, false, false, true, false, false, true, false])
+        // A peak that began and ended between two checks.
+        #expect([1000, 20].map { watch.hasPassed(open: 20, peak: $0) } == [true, false])
     }
 
     @Test func `connections count by IPv4 address or by the first 64 bits of an IPv6 address`() throws {

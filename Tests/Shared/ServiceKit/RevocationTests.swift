@@ -89,7 +89,7 @@ import Timeline
         await service.pool.close()
     }
 
-    @Test func `a revocation older than any token is forgotten in memory and in the table`() async throws {
+    @Test func `a revocation older than any token is deleted in memory and in the table`() async throws {
         let service = try await CounterService.prepare()
         let log = RevocationLog(pool: service.pool)
         try await log.keep(Revocations(devices: ["old": 7, "new": 9]), partitions: 4)

@@ -17,7 +17,7 @@ struct Caller: Sendable {
         _ call: Call, key: String? = nil, after position: Position? = nil, asOperator: Bool = false,
         patience: Duration = .seconds(120), isLearning: Bool = false
     ) async throws(CancellationError) -> (document: JSON, position: Position?)? {
-        let judge = Judge(client: client, statistics: statistics)
+        let check = ResponseCheck(client: client, statistics: statistics)
         let end = ContinuousClock.now + patience
         var random = SeededRandom(seed: seed)
         var attempts = 0
@@ -36,7 +36,7 @@ struct Caller: Sendable {
             where isLearning && attempts < 8 && client.documentation.offers(call):
                 break
             case .answered(let status, let document, let position, _):
-                guard case .done = judge.outcome(status, document, position, of: call) else { return nil }
+                guard case .done = check.outcome(status, document, position, of: call) else { return nil }
                 return (document, position)
             }
             statistics.note { $0.retries += 1 }

@@ -56,7 +56,7 @@ struct Streams: Sendable {
 
     private func judge(_ status: Int?, _ call: Call) {
         guard let status, status != 200, ![429, 503, 504].contains(status) else { return }
-        _ = Judge(client: client, statistics: statistics).outcome(status, .null, nil, of: call)
+        _ = ResponseCheck(client: client, statistics: statistics).outcome(status, .null, nil, of: call)
     }
 
     private func wait(_ pause: Duration, wasOpen: Bool) async throws(CancellationError) -> Duration {

@@ -25,7 +25,8 @@ struct Worker: Sendable {
             statistics.note { $0.errors += 1 }
             await pool.finish(job, call.service, .failed)
         case .answered(let status, let document, let position, _):
-            let outcome = Judge(client: client, statistics: statistics).outcome(status, document, position, of: call)
+            let outcome = ResponseCheck(client: client, statistics: statistics).outcome(
+                status, document, position, of: call)
             if case .done = outcome { statistics.done(job.action, document) }
             await pool.finish(job, call.service, outcome)
         }
@@ -33,7 +34,7 @@ struct Worker: Sendable {
 }
 
 /// Classifies responses, and reports forbidden ones.
-struct Judge: Sendable {
+struct ResponseCheck: Sendable {
     let client: SuiteClient
     let statistics: RunStatistics
 

@@ -4,8 +4,7 @@ import OrderedCollections
 import Timeline
 
 // Activities of continuous modes: an app with a declared mode runs in the background while the activity of the mode
-// continues, and may do nothing else ("Enregistrer comme application nécessaire à l'arrière-plan" in the source
-// documents).
+// continues. It may do nothing else. Source document "Enregistrer comme application nécessaire à l'arrière-plan".
 extension Decision<LifecycleMachine> {
     /// An app on screen may start any activity; in the background only a declared one that the user allows.
     mutating func startActivity(

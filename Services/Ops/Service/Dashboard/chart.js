@@ -77,7 +77,7 @@ export class Chart {
         s('line', { class: value === 0 ? 'axis' : 'grid', x1: frame.left, x2: frame.right, y1: Math.round(y(value)) + 0.5, y2: Math.round(y(value)) + 0.5 }),
         s('text', { x: frame.left - 8, y: y(value) + 4, 'text-anchor': 'end' }, number(value)))
     }
-    // As many labels as fit, at round times.
+    // Labels at round times, with enough room for each.
     const room = Math.ceil(points.length * 60 / (frame.right - frame.left))
     const every = [1, 2, 4, 5, 10, 20, 30].find(step => step >= room) ?? 60
     points.forEach((point, index) => {

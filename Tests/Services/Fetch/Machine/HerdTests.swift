@@ -16,9 +16,9 @@ import Timeline
         let ceiling = 50
         let day = Instant.monday + .days(7)
         let opening = day + .hours(8)
-        var crowd = Crowd(ceiling: ceiling, partitions: 16)
+        var fleet = AppFleet(ceiling: ceiling, partitions: 16)
         // Each user opened the app last Monday at 08:00, and the app wants refreshes from 06:00 on.
-        let wakes = try crowd.begin(count, openedAt: opening - .days(7), since: opening - .hours(2))
+        let wakes = try fleet.begin(count, openedAt: opening - .days(7), since: opening - .hours(2))
         var seconds: [Int64: Int] = [:]
         for wake in wakes { seconds[wake.at.milliseconds / 1000, default: 0] += 1 }
         #expect(wakes.count == count)
@@ -39,7 +39,7 @@ import Timeline
         var moved = 0
         for number in stride(from: 0, to: count, by: 1000) {
             let held = wakes[number]
-            let forecast = try #require(crowd.forecast(number, now: opening - .hours(2)))
+            let forecast = try #require(fleet.forecast(number, now: opening - .hours(2)))
             let next = try #require(forecast.next)
             #expect(next.at == held.at)
             let herd = next.factors.first { $0.factor == .herd }?.result
@@ -50,7 +50,7 @@ import Timeline
                 guard case .score(let score) = herd else { throw ExpectationFailed() }
                 #expect(score < 1000)
             }
-            #expect(try crowd.firstDue(number, until: opening) == held.at)
+            #expect(try fleet.firstDue(number, until: opening) == held.at)
         }
         #expect(moved > 50)
     }
@@ -59,7 +59,7 @@ import Timeline
 }
 
 /// Devices with one app each that share a limit of wakes.
-struct Crowd {
+struct AppFleet {
     private var aggregates: [Aggregate<FetchMachine>] = []
     private var slots: [SlotAllocator]
     private let policy: FetchPolicy

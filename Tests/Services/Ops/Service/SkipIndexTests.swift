@@ -78,7 +78,7 @@ import Timeline
     }
 
     /// The skip index deletes a block when all its events are dropped.
-    @Test func `the skip index forgets dropped blocks`() async throws {
+    @Test func `the skip index deletes blocks whose events are dropped`() async throws {
         try await OpsFixture.run { fixture in
             try await fixture.fill(2000)
             try await fixture.count()

@@ -8,7 +8,7 @@ import MachineTesting
 import Testing
 import Timeline
 
-@Suite struct JudgementTests {
+@Suite struct EvaluationTests {
     @Test func `users with different habits get refreshes at different times`() throws {
         let early = try moment(openingAt: .hours(7))
         let late = try moment(openingAt: .hours(18))
@@ -18,7 +18,7 @@ import Timeline
         #expect(late > .monday + .days(7) + .hours(17))
     }
 
-    @Test func `an app that is opened thousands of times within an hour can be judged`() {
+    @Test func `an app that is opened thousands of times within an hour can be scheduled`() {
         var app = ScheduledApp()
         let moment = Instant.monday + .hours(9)
         for number in 1...20_000 {
