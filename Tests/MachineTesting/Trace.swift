@@ -4,21 +4,33 @@ public import Testing
 
 /// A test script for one aggregate in a data file: inputs with their times, and the expected results.
 ///
-/// It has the `source` of the rule that it shows, its `steps`, and the members that the service's ``TraceScript``
-/// defines for the start.
+/// It has the `source` of the rule that it shows (``TraceSource``, or a list of them with the strongest first), its
+/// `steps`, and the members that the service's ``TraceScript`` defines for the start. `independent` is true if a reader
+/// who sees only the quote and the inputs would write the same outcome.
 public struct Trace: Sendable, CustomTestStringConvertible {
     public let name: String
     public let document: JSON
+    public let sources: [TraceSource]
+    /// Whether the outcome can be written from the first source without the code.
+    public let isIndependent: Bool
     public let steps: [TraceStep]
     public var testDescription: String { name }
 
     public init(_ name: String, _ document: JSON) throws(TraceFailed) {
         self.name = name
         self.document = document
-        steps = (document["steps"]?.items ?? []).map { TraceStep(document: $0) }
-        guard document["source"]?.string?.isEmpty == false, !steps.isEmpty else {
-            throw TraceFailed(place: name, reasons: ["needs a source and steps"])
+        do { sources = try TraceSource.all(document["source"] ?? .null) } catch {
+            throw TraceFailed(place: name, reasons: error.reasons)
         }
+        guard let isIndependent = (document["independent"] ?? false).bool else {
+            throw TraceFailed(place: name, reasons: ["independent is true or false"])
+        }
+        if isIndependent, let kind = sources.first?.kind, !kind.canBeIndependent {
+            throw TraceFailed(place: name, reasons: ["\(kind) is no independent evidence"])
+        }
+        self.isIndependent = isIndependent
+        steps = (document["steps"]?.items ?? []).map { TraceStep(document: $0) }
+        guard !steps.isEmpty else { throw TraceFailed(place: name, reasons: ["needs steps"]) }
     }
 
     public subscript(_ member: String) -> JSON? { document[member] }

@@ -11,7 +11,7 @@ public struct TraceScript<M: Machine>: Sendable {
     public var key = AggregateKey.device("phone")
     public var beginning = Instant(milliseconds: 1_750_000_000_000)
     public var policy: M.Policy
-    /// The members that a trace may have besides its source and steps.
+    /// The members that a trace may have besides its source, its independence and its steps.
     public var settings: Set<String> = []
     /// The members that a step may have besides those of ``TraceStep`` and the ``views``.
     public var members: Set<String> = []
@@ -40,7 +40,7 @@ public struct TraceScript<M: Machine>: Sendable {
 
     /// Returns the members of a trace that the script does not know.
     public func unknown(in trace: Trace) -> [String] {
-        let settings = settings.union(["source", "steps"])
+        let settings = settings.union(["source", "independent", "steps"])
         let members = members.union(["at", "do", "app", "with", "events", "refused"]).union(views.keys)
         let names = { (document: JSON) in Set((document.members ?? []).map(\.name)) }
         return names(trace.document).subtracting(settings).sorted()
