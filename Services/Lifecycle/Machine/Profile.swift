@@ -10,7 +10,7 @@ public struct Profile: Record, Equatable {
     public static let fetchHandler = TimeLimits.fetchHandler
 
     /// The time of all background tasks of an app after it enters the background: 600 s on iOS 6 ("Backgrounding with
-    /// tasks"), 180 s on iOS 7 ("Updating an application in the background"), 30 s since (secondary sources).
+    /// tasks"), 180 s from iOS 7 and 30 s from iOS 13 (secondary sources).
     public var backgroundTasks: Defaulted<Interval> = Interval.seconds(30.0)
     /// The same in Low Power Mode: half of it (our choice). The mode exists since iOS 9.
     public var backgroundTasksInLowPowerMode: Defaulted<Interval> = Interval.seconds(15.0)
