@@ -56,8 +56,8 @@ package struct TransferLife: Life {
         try hold(events.map(\.type) == noted, "an outage is noted once, if it affects a limit")
         try hold(
             device.limitsOfApps == limits.map { $0 + length }, "an outage extends the limits of apps by its length")
-        for (id, session) in before.sessions {
-            let deadlines = device.sessions[id]?.tasks.map(\.deadline)
+        for (key, session) in before.sessions {
+            let deadlines = device[key]?.tasks.map(\.deadline)
             try hold(deadlines == session.tasks.map(\.deadline), "the limit of a task itself continues")
         }
     }
@@ -108,11 +108,11 @@ package struct TransferLife: Life {
         case 11:
             return LifecycleEvent.AppWoken(
                 app: app, callbacks: [], deadline: now + .seconds(30), from: .suspended, limit: .seconds(30),
-                reason: .transfer, request: app + "-0", wake: "w")
-        case 12: return LifecycleEvent.WakeCompleted(app: app, reason: .transfer, request: app + "-0", wake: "w")
+                reason: .transfer, request: "s-0", wake: "w")
+        case 12: return LifecycleEvent.WakeCompleted(app: app, reason: .transfer, request: "s-0", wake: "w")
         default:
             if roll(6) == 0 { return LifecycleEvent.AppUninstalled(app: app) }
-            return LifecycleEvent.WakeRefused(app: app, reason: .transfer, refusal: .forceQuit, request: app + "-0")
+            return LifecycleEvent.WakeRefused(app: app, reason: .transfer, refusal: .forceQuit, request: "s-0")
         }
     }
 
@@ -127,8 +127,9 @@ package struct TransferLife: Life {
 
     private mutating func command() -> TransferCommand {
         let app = ["a", "b"][roll(2)]
-        let id = "\(app)-\(roll(2))"
-        let tasks = device.sessions[id]?.tasks ?? []
+        // Both apps use the same identifiers.
+        let id = "s-\(roll(2))"
+        let tasks = device[SessionKey(app: app, session: id)]?.tasks ?? []
         let unfinished = tasks.filter { $0.state != .completed }
         let task = unfinished.randomElement(using: &random) ?? tasks.randomElement(using: &random)
         let place = TaskKey(app: app, session: id, task: task?.task ?? 1)
@@ -195,7 +196,7 @@ package struct TransferLife: Life {
 extension TransferMachine {
     /// The current deadlines of apps.
     fileprivate var limitsOfApps: [Instant] {
-        sessions.values.flatMap { session in
+        sessions.flatMap { _, session in
             ([session.finishing?.countdown] + session.tasks.map { $0.challenge?.countdown }).compactMap { $0?.until }
         }
     }

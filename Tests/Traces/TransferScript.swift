@@ -9,7 +9,7 @@ package import TransferMachine
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 61
+    package static let fewestTraces = 62
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 
@@ -30,7 +30,7 @@ extension TraceScript<TransferMachine> {
         ]
         script.preamble = beginning.map { TraceStep(document: $0) }
         script.views["tasks"] = { device, step in
-            let tasks = device.sessions[step.taskKey.session]?.tasks ?? []
+            let tasks = device[step.taskKey.sessionKey]?.tasks ?? []
             return .object(
                 tasks.map { task in
                     let words = [task.state.rawValue, task.waiting?.rawValue].compactMap { $0 }

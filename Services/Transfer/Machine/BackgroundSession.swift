@@ -12,6 +12,43 @@ public struct AppView: Record, Equatable {
     public var files: OrderedDictionary<String, AppFile> = [:]
     /// Cancelled downloads by their resume data: the newest ``TransferMachine/keptResumeData``.
     public var resumable: OrderedDictionary<String, ResumableDownload> = [:]
+    /// The sessions of the app by identifier. Two apps can use the same identifier.
+    public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
+}
+
+/// The app and the identifier of a background session on a device.
+public struct SessionKey: Sendable, Hashable {
+    public var app: String
+    /// The identifier of the session, chosen by the app.
+    public var session: String
+
+    public init(app: String, session: String) {
+        self.app = app
+        self.session = session
+    }
+
+    /// The key of a task of the session.
+    func task(_ number: Int) -> TaskKey { TaskKey(app: app, session: session, task: number) }
+}
+
+extension TaskKey {
+    /// The session of the task.
+    public var sessionKey: SessionKey { SessionKey(app: app, session: session) }
+}
+
+extension TransferMachine {
+    /// The sessions of all apps.
+    public var sessions: [(key: SessionKey, session: BackgroundSession)] {
+        apps.flatMap { app, view in
+            view.sessions.map { (key: SessionKey(app: app, session: $0), session: $1) }
+        }
+    }
+
+    /// A session; nil if the app has no session with this identifier.
+    public internal(set) subscript(_ key: SessionKey) -> BackgroundSession? {
+        get { apps[key.app]?.sessions[key.session] }
+        set { apps[key.app]?.sessions[key.session] = newValue }
+    }
 }
 
 /// A background session of an app.
@@ -19,8 +56,6 @@ public struct BackgroundSession: Record, Equatable {
     /// The progress of a wake for this session.
     public enum WakeState: String, WireEnum { case none, requested, begun }
 
-    /// The bundle identifier of the app.
-    public var app = ""
     public var configuration = SessionConfiguration()
     /// Whether the current process of the app has created the session. Only then it has a delegate.
     public var isAttached = false

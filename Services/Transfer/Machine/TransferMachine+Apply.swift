@@ -11,16 +11,20 @@ extension TransferMachine {
         case .appRemoved(let event):
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)
-            sessions.removeAll { $0.value.app == app }
         case .sessionCreated(let event):
-            sessions[event.session] = BackgroundSession(
-                app: event.app ?? "", configuration: event.configuration, isAttached: true)
+            guard let app = event.app else { return }
+            apps[app]?.sessions[event.session] = BackgroundSession(
+                configuration: event.configuration, isAttached: true)
         case .sessionAttached(let event):
-            sessions[event.session]?.configuration = event.configuration
-            sessions[event.session]?.isAttached = true
+            changeSession(event.app, event.session) { session in
+                session.configuration = event.configuration
+                session.isAttached = true
+            }
         case .sessionInvalidated(let event):
-            sessions[event.session]?.isInvalidated = true
-        case .sessionEnded(let event): sessions.removeValue(forKey: event.session)
+            changeSession(event.app, event.session) { $0.isInvalidated = true }
+        case .sessionEnded(let event):
+            guard let app = event.app else { return }
+            apps[app]?.sessions.removeValue(forKey: event.session)
         case .taskCreated(let event): apply(event)
         case .taskResumed(let event): change(event) { $0.state = .running }
         case .taskSuspended(let event):
@@ -63,7 +67,7 @@ extension TransferMachine {
         case .downloadReturned(let event): apply(event)
         case .outageRecorded(let event):
             let length = event.until - event.from
-            for id in sessions.keys { sessions[id]?.extendLimits(by: length) }
+            changeAllSessions { $0.extendLimits(by: length) }
         case .fileReserved(let event): change(event) { $0.claimedAs = event.claimedAs }
         case .fileStored(let event):
             guard let app = event.app else { return }
@@ -73,30 +77,47 @@ extension TransferMachine {
             apps[app]?.files.removeValue(forKey: event.name)
         case .challengeReceived(let event):
             change(event) { $0.challenge = PendingChallenge(id: event.id, challenge: event.challenge) }
-            sessions[event.session]?.hasNewChallenge = true
+            changeSession(event.app, event.session) { $0.hasNewChallenge = true }
         case .challengePresented(let event):
             change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
-            sessions[event.session]?.hasNewChallenge = false
+            changeSession(event.app, event.session) { $0.hasNewChallenge = false }
         case .challengeAnswered(let event): apply(event)
         case .eventsDelivered(let event): apply(event)
         case .wakeRequested(let event):
-            sessions[event.session]?.wake = .requested
-            sessions[event.session]?.hasNews = false
-            sessions[event.session]?.hasNewChallenge = false
+            changeSession(event.app, event.session) { session in
+                session.wake = .requested
+                session.hasNews = false
+                session.hasNewChallenge = false
+            }
         case .wakeBegun(let event):
-            sessions[event.session]?.wake = .begun
-            sessions[event.session]?.hasFinishedEvents = false
-            sessions[event.session]?.relaunches += 1
-        case .wakeEnded(let event): sessions[event.session]?.wake = .none
+            changeSession(event.app, event.session) { session in
+                session.wake = .begun
+                session.hasFinishedEvents = false
+                session.relaunches += 1
+            }
+        case .wakeEnded(let event): changeSession(event.app, event.session) { $0.wake = .none }
+        }
+    }
+
+    private mutating func changeSession(
+        _ app: String?, _ id: String, _ body: (inout BackgroundSession) -> Void
+    ) {
+        guard let app, var session = apps[app]?.sessions[id] else { return }
+        body(&session)
+        apps[app]?.sessions[id] = session
+    }
+
+    private mutating func changeAllSessions(_ body: (inout BackgroundSession) -> Void) {
+        for (app, view) in apps {
+            for id in view.sessions.keys { changeSession(app, id, body) }
         }
     }
 
     private mutating func change(_ event: some TransferTaskEventData, _ body: (inout TransferTask) -> Void) {
-        guard var session = sessions[event.session],
-            let index = session.tasks.firstIndex(where: { $0.task == event.task })
-        else { return }
-        body(&session.tasks[index])
-        sessions[event.session] = session
+        changeSession(event.app, event.session) { session in
+            guard let index = session.tasks.firstIndex(where: { $0.task == event.task }) else { return }
+            body(&session.tasks[index])
+        }
     }
 
     private mutating func apply(_ event: TransferEvent.DeviceUpdated) {
@@ -104,11 +125,9 @@ extension TransferMachine {
         fleet = event.fleet ?? fleet
         if event.poweredOn == true, !isPoweredOn {
             // Apps that could not be woken while the device was off may be woken now.
-            for id in sessions.keys {
-                if sessions[id]?.undelivered.isEmpty == false { sessions[id]?.hasNews = true }
-                if sessions[id]?.tasks.contains(where: { $0.challenge != nil }) == true {
-                    sessions[id]?.hasNewChallenge = true
-                }
+            changeAllSessions { session in
+                if !session.undelivered.isEmpty { session.hasNews = true }
+                if session.tasks.contains(where: { $0.challenge != nil }) { session.hasNewChallenge = true }
             }
         }
         isPoweredOn = event.poweredOn ?? isPoweredOn
@@ -119,11 +138,11 @@ extension TransferMachine {
         self.network = network
         guard returns else { return }
         // A server may be reachable over another network, so failures no longer delay the next attempt.
-        for id in sessions.keys {
-            for index in sessions[id]?.tasks.indices ?? 0..<0 {
-                sessions[id]?.tasks[index].retryAt = nil
-                sessions[id]?.tasks[index].failures = 0
-                sessions[id]?.tasks[index].connectFailures = 0
+        changeAllSessions { session in
+            for index in session.tasks.indices {
+                session.tasks[index].retryAt = nil
+                session.tasks[index].failures = 0
+                session.tasks[index].connectFailures = 0
             }
         }
     }
@@ -132,7 +151,7 @@ extension TransferMachine {
         guard let app = event.app else { return }
         apps[app, default: AppView()].state = event.state
         apps[app]?.forceQuit = event.forceQuit
-        for id in sessions.keys where sessions[id]?.app == app { sessions[id]?.note(event.state, at: time) }
+        for id in apps[app]?.sessions.keys ?? [] { changeSession(app, id) { $0.note(event.state, at: time) } }
     }
 
     private mutating func apply(_ event: TransferEvent.TaskCreated) {
@@ -142,8 +161,10 @@ extension TransferMachine {
         if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
             task.takeOver(left)
         }
-        sessions[event.session]?.lastTask = event.task
-        sessions[event.session]?.tasks.append(task)
+        changeSession(event.app, event.session) { session in
+            session.lastTask = event.task
+            session.tasks.append(task)
+        }
     }
 
     private mutating func apply(_ event: TransferEvent.TaskCompleted) {
@@ -161,8 +182,10 @@ extension TransferMachine {
         if let data = event.error?.resumeData, let app = event.app, let task = task(event.taskKey) {
             apps[app]?.keep(ResumableDownload(task), as: data)
         }
-        sessions[event.session]?.undelivered.append(event.task)
-        sessions[event.session]?.hasNews = true
+        changeSession(event.app, event.session) { session in
+            session.undelivered.append(event.task)
+            session.hasNews = true
+        }
     }
 
     private mutating func apply(_ event: TransferEvent.AttemptScheduled) {
@@ -221,21 +244,23 @@ extension TransferMachine {
     }
 
     private mutating func apply(_ event: TransferEvent.EventsDelivered) {
-        guard var session = sessions[event.session] else { return }
-        session.undelivered.removeAll { event.tasks.contains($0) }
-        session.hasNews = false
-        if event.finishesEvents { session.hasFinishedEvents = true }
-        let told = session.tasks.filter { $0.state == .completed && !session.undelivered.contains($0.task) }.map(\.task)
-        let dropped = told.dropLast(Self.keptTasks)
-        session.tasks.removeAll { dropped.contains($0.task) }
-        sessions[event.session] = session
+        changeSession(event.app, event.session) { session in
+            session.undelivered.removeAll { event.tasks.contains($0) }
+            session.hasNews = false
+            if event.finishesEvents { session.hasFinishedEvents = true }
+            let untold = session.undelivered
+            let told = session.tasks.filter { $0.state == .completed && !untold.contains($0.task) }.map(\.task)
+            let dropped = told.dropLast(Self.keptTasks)
+            session.tasks.removeAll { dropped.contains($0.task) }
+        }
     }
 
     private mutating func apply(_ event: TransferEvent.DownloadFinished) {
         change(event) { $0.fate = .offered }
-        sessions[event.session]?.finishing = FinishingDownload(
-            task: event.task, countdown: Countdown(until: event.until))
-        sessions[event.session]?.hasNews = false
+        changeSession(event.app, event.session) { session in
+            session.finishing = FinishingDownload(task: event.task, countdown: Countdown(until: event.until))
+            session.hasNews = false
+        }
     }
 
     private mutating func apply(_ event: TransferEvent.DownloadReturned) {
@@ -243,7 +268,7 @@ extension TransferMachine {
             task.fate = event.claimedAs == nil ? .gone : .claimed
             task.claimedAs = event.claimedAs
         }
-        sessions[event.session]?.finishing = nil
+        changeSession(event.app, event.session) { $0.finishing = nil }
         guard let app = event.app, let name = event.claimedAs, let task = task(event.taskKey) else { return }
         apps[app]?.files[name] = task.receivedFile
     }
@@ -258,8 +283,10 @@ extension TransferMachine {
         }
         guard let credential = event.credential else { return }
         let held = HeldCredential(id: credential, challenge: pending.challenge)
-        sessions[event.session]?.credentials.removeAll { $0.challenge.isOfSameSpace(as: held.challenge) }
-        sessions[event.session]?.credentials.append(held)
+        changeSession(event.app, event.session) { session in
+            session.credentials.removeAll { $0.challenge.isOfSameSpace(as: held.challenge) }
+            session.credentials.append(held)
+        }
     }
 }
 

@@ -33,10 +33,8 @@ public struct TransferMachine: Machine {
     public var battery = Battery()
     public var isLowPowerMode = false
     public var network = Network()
-    /// The installed apps by bundle identifier.
+    /// The installed apps with their sessions, by bundle identifier.
     public var apps: OrderedDictionary<String, AppView> = [:]
-    /// The sessions by identifier. An identifier is unique on the device, across its apps.
-    public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 
     public static let version = 1
 
@@ -45,7 +43,7 @@ public struct TransferMachine: Machine {
 
     public static func note(_ outage: Outage, _ decision: inout Decision<TransferMachine>) {
         let state = decision.state
-        let runs = state.sessions.values.contains { session in
+        let runs = state.sessions.contains { _, session in
             session.finishing?.countdown.until != nil
                 || session.tasks.contains { $0.challenge?.countdown?.until != nil }
         }
@@ -54,7 +52,7 @@ public struct TransferMachine: Machine {
 
     public var nextDeadline: Instant? {
         var earliest: Instant?
-        for session in sessions.values {
+        for (_, session) in sessions {
             var moments = [session.finishing?.countdown.until].compactMap { $0 }
             for task in session.tasks where task.state != .completed {
                 moments.append(task.deadline)
@@ -68,8 +66,7 @@ public struct TransferMachine: Machine {
 
     /// Returns a task, or nil if the app has no such session or the session no such task.
     public func task(_ taskKey: TaskKey) -> TransferTask? {
-        guard let session = sessions[taskKey.session], session.app == taskKey.app else { return nil }
-        return session[taskKey.task]
+        self[taskKey.sessionKey]?[taskKey.task]
     }
 
     public static func decide(
@@ -89,21 +86,22 @@ extension Decision<TransferMachine> {
         guard state.isRegistered else { throw .deviceNotRegistered }
         switch command {
         case .openSession(let app, let session, let configuration):
-            try openSession(app, session, configuration)
+            try openSession(SessionKey(app: app, session: session), configuration)
         case .invalidateSession(let app, let session, let cancels):
-            try invalidateSession(app, session, cancels: cancels)
+            try invalidateSession(SessionKey(app: app, session: session), cancels: cancels)
         case .download(let app, let session, let request):
-            try create(.download, app, session, request)
+            try create(.download, SessionKey(app: app, session: session), request)
         case .downloadResuming(let app, let session, let resumeData, let changes):
-            try createResuming(app, session, resumeData, changes)
+            try createResuming(SessionKey(app: app, session: session), resumeData, changes)
         case .upload(let app, let session, let request, let source):
-            try create(.upload, app, session, request, source)
+            try create(.upload, SessionKey(app: app, session: session), request, source)
         case .resume(let taskKey): try resume(taskKey)
         case .suspend(let taskKey): try suspend(taskKey)
         case .cancel(let taskKey): try cancel(taskKey, producesResumeData: false)
         case .cancelByProducingResumeData(let taskKey): try cancel(taskKey, producesResumeData: true)
         case .claim(let taskKey, let name): try claim(taskKey, as: name)
-        case .returnFromCallback(let app, let session, let task): try returnFromCallback(app, session, task)
+        case .returnFromCallback(let app, let session, let task):
+            try returnFromCallback(SessionKey(app: app, session: session), task)
         case .storeFile(let app, let name, let file): try store(file, as: name, of: app)
         case .removeFile(let app, let name): try remove(name, of: app)
         case .answerChallenge(let app, let id, let disposition, let credential):
@@ -129,8 +127,9 @@ extension Decision<TransferMachine> {
 
     /// Starts and stops attempts, notifies the apps, and ends invalidated sessions.
     fileprivate mutating func settle() {
-        for session in state.sessions.keys { arrange(session) }
-        for session in state.sessions.keys { tell(session) }
-        for session in state.sessions.keys { end(session) }
+        let sessions = state.sessions.map(\.key)
+        for session in sessions { arrange(session) }
+        for session in sessions { tell(session) }
+        for session in sessions { end(session) }
     }
 }

@@ -18,11 +18,6 @@ public struct TransferRefusal: MachineRefusal {
     public static func unknownTask(_ task: Int) -> Self {
         Self(.notFound, "unknown_task", "Task does not exist", "The session has no task \(task).")
     }
-    public static func sessionInUse(_ session: String) -> Self {
-        Self(
-            .conflict, "session_in_use", "Session belongs to another app",
-            "Session \(session) belongs to another app (NSURLErrorBackgroundSessionInUseByAnotherProcess, -996).")
-    }
     public static func sessionInvalidated(_ session: String) -> Self {
         Self(
             .conflict, "session_invalidated", "Session is invalidated",

@@ -27,23 +27,21 @@ struct TransferRoutes: Sendable {
         let path = Self.sessions + "/{identifier}"
         table.add(
             .put, path, "Creates a background session, or attaches to it", body: SessionConfiguration.self,
-            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInUse("s"), .sessionInvalidated("s")))
+            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInvalidated("s")))
         ) { configuration, call in
             try await session(after: .openSession(app: call.app, session: call.session, configuration), call)
         }
         table.add(.get, path, "A session with its tasks", .refuses(.ofDevice(.unknownSession("s")))) { call in
-            let (app, id) = (try call.app, try call.session)
+            let key = try call.sessionKey
             let (state, etag) = try await read(call)
-            guard let found = state.sessions[id], found.app == app else {
-                throw TransferRefusal.unknownSession(id).problem
-            }
-            return Reply(SessionDocument(id, found), etag: etag)
+            guard let found = state[key] else { throw TransferRefusal.unknownSession(key.session).problem }
+            return Reply(SessionDocument(key, found), etag: etag)
         }
         table.add(.get, Self.sessions, "The sessions of an app", .refuses(.ofDevice())) { call in
             let app = try call.app
             let (state, etag) = try await read(call)
-            let sessions = state.sessions.elements.filter { $0.value.app == app }
-            return Reply(Page(sessions.map { SessionDocument($0.key, $0.value) }), etag: etag)
+            let sessions = state.sessions.filter { $0.key.app == app }
+            return Reply(Page(sessions.map { SessionDocument($0.key, $0.session) }), etag: etag)
         }
         for (word, cancels) in [("finish-tasks-and-invalidate", false), ("invalidate-and-cancel", true)] {
             table.add(
@@ -152,10 +150,10 @@ struct TransferRoutes: Sendable {
     private func createTask(
         _ command: TransferCommand, _ call: Call, problem: Problem? = nil, naming: Naming? = nil
     ) async throws -> Reply<TaskDocument> {
-        let session = try call.session
+        let session = try call.sessionKey
         return try await commands.submit(command, call, problem: problem) { aggregate, _ in
             naming?.done()
-            return aggregate.state.sessions[session]?.tasks.last.map { TaskDocument($0) }
+            return aggregate.state[session]?.tasks.last.map { TaskDocument($0) }
         }
     }
 
@@ -169,9 +167,9 @@ struct TransferRoutes: Sendable {
 
     /// Submits a command about the session in the path. The answer is the session.
     private func session(after command: TransferCommand, _ call: Call) async throws -> Reply<SessionDocument> {
-        let session = try call.session
+        let session = try call.sessionKey
         return try await commands.submit(command, call) { aggregate, _ in
-            aggregate.state.sessions[session].map { SessionDocument(session, $0) }
+            aggregate.state[session].map { SessionDocument(session, $0) }
         }
     }
 
@@ -205,6 +203,9 @@ struct TransferRoutes: Sendable {
 extension Call {
     /// The session in the path.
     var session: String { get throws(Problem) { try identifier("identifier") } }
+
+    /// The app and the session in the path.
+    var sessionKey: SessionKey { get throws(Problem) { SessionKey(app: try app, session: try session) } }
 
     /// The task in the path. It throws `not_found` if its number is not positive.
     var task: TaskKey {

@@ -29,7 +29,7 @@ extension Decision<TransferMachine> {
         case .restart: from = 0
         case .contradiction: return endAttempt(claim.taskKey, .resourceChanged)
         }
-        let isDelivered = isListening(claim.taskKey.session)
+        let isDelivered = isListening(claim.taskKey.sessionKey)
         let isCrowded = isCrowded()
         emit(
             .responseReceived(
@@ -48,7 +48,7 @@ extension Decision<TransferMachine> {
         guard written > 0 else { return }
         guard task.segments.last?.epoch == claim.epoch else { throw .staleAttempt }
         // The delegate of an upload gets progress of the sent bytes, not of the response.
-        let isDelivered = task.kind == .download && isListening(claim.taskKey.session)
+        let isDelivered = task.kind == .download && isListening(claim.taskKey.sessionKey)
         emit(
             .progressMade(
                 .init(claim.taskKey) { event in
@@ -64,7 +64,7 @@ extension Decision<TransferMachine> {
         let task = try claimed(claim)
         guard let length = task.body?.length, min(total, length) > task.bytesSent else { return }
         let total = min(total, length)
-        let isDelivered = isListening(claim.taskKey.session)
+        let isDelivered = isListening(claim.taskKey.sessionKey)
         emit(
             .bodySent(
                 .init(claim.taskKey) { event in

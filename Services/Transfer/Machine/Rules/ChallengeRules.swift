@@ -18,12 +18,12 @@ extension Decision<TransferMachine> {
     }
 
     /// Presents the new challenges of a session to its app.
-    mutating func present(_ id: String, _ session: BackgroundSession) {
+    mutating func present(_ key: SessionKey, _ session: BackgroundSession) {
         for task in session.tasks {
             guard let pending = task.challenge, pending.countdown == nil else { continue }
             emit(
                 .challengePresented(
-                    .init(TaskKey(app: session.app, session: id, task: task.task)) { event in
+                    .init(key.task(task.task)) { event in
                         event.id = pending.id
                         event.challenge = pending.challenge
                         event.until = now + policy.challengeTime
@@ -37,26 +37,22 @@ extension Decision<TransferMachine> {
         try requireRunning(app)
         guard let taskKey = state.task(asked: challenge, of: app), let task = state.task(taskKey),
             let asked = task.challenge,
-            let session = state.sessions[taskKey.session]
+            let session = state[taskKey.sessionKey]
         else { throw .unknownChallenge(challenge) }
         settle(taskKey, asked, disposition, credential: credential)
         guard disposition == .useCredential else { return }
         // A credential belongs to the session, so it answers equal challenges of its other tasks too.
         for other in session.tasks where other.task != task.task {
             guard let pending = other.challenge, pending.challenge.isOfSameSpace(as: asked.challenge) else { continue }
-            settle(
-                TaskKey(app: app, session: taskKey.session, task: other.task), pending, disposition,
-                credential: credential)
+            settle(taskKey.sessionKey.task(other.task), pending, disposition, credential: credential)
         }
     }
 
     mutating func expireChallenges() {
-        for (id, session) in state.sessions {
+        for (key, session) in state.sessions {
             for task in session.tasks {
                 guard let pending = task.challenge, let until = pending.countdown?.until, until <= now else { continue }
-                settle(
-                    TaskKey(app: session.app, session: id, task: task.task), pending, .performDefaultHandling,
-                    timedOut: true)
+                settle(key.task(task.task), pending, .performDefaultHandling, timedOut: true)
             }
         }
     }
@@ -87,7 +83,7 @@ extension Decision<TransferMachine> {
 extension TransferMachine {
     /// Returns the task of an app that waits for the answer to a challenge.
     public func task(asked challenge: String, of app: String) -> TaskKey? {
-        for (id, session) in sessions where session.app == app {
+        for (id, session) in apps[app]?.sessions ?? [:] {
             guard let task = session.tasks.first(where: { $0.challenge?.id == challenge }) else { continue }
             return TaskKey(app: app, session: id, task: task.task)
         }

@@ -8,29 +8,29 @@ import Timeline
 // `application(_:handleEventsForBackgroundURLSession:completionHandler:)`).
 extension Decision<TransferMachine> {
     /// Requests a wake, or delivers the pending callbacks one after the other if a delegate can receive them.
-    mutating func tell(_ id: String) {
-        guard let session = state.sessions[id], let app = state.apps[session.app], state.isPoweredOn else { return }
+    mutating func tell(_ key: SessionKey) {
+        guard let session = state[key], let app = state.apps[key.app], state.isPoweredOn else { return }
         guard !state.reasonsAgainstWake(session, app).isEmpty else {
-            return emit(.wakeRequested(.init(app: session.app, session: id)))
+            return emit(.wakeRequested(.init(app: key.app, session: key.session)))
         }
-        guard isListening(id), session.wake != .requested else { return }
-        tellProgress(id, session)
-        present(id, session)
-        tellFinished(id)
+        guard isListening(key), session.wake != .requested else { return }
+        tellProgress(key, session)
+        present(key, session)
+        tellFinished(key)
     }
 
     /// Whether a session has a delegate that can receive callbacks now.
-    func isListening(_ id: String) -> Bool {
-        guard let session = state.sessions[id], let app = state.apps[session.app] else { return false }
+    func isListening(_ key: SessionKey) -> Bool {
+        guard let session = state[key], let app = state.apps[key.app] else { return false }
         return session.isAttached && app.state.isRunning && state.isPoweredOn
     }
 
     /// Reports the latest progress of each task that the app missed while it was suspended.
-    private mutating func tellProgress(_ id: String, _ session: BackgroundSession) {
+    private mutating func tellProgress(_ key: SessionKey, _ session: BackgroundSession) {
         for task in session.tasks where task.undeliveredBytes > 0 || task.undeliveredResume != nil {
             emit(
                 .progressReported(
-                    .init(TaskKey(app: session.app, session: id, task: task.task)) { event in
+                    .init(key.task(task.task)) { event in
                         event.kind = task.kind
                         event.bytes = task.undeliveredBytes
                         event.totalBytes = task.kind == .upload ? task.bytesSent : task.bytesReceived
@@ -41,30 +41,30 @@ extension Decision<TransferMachine> {
     }
 
     /// Reports the finished tasks in the order in which they finished. Each `didFinishDownloadingTo` must return first.
-    private mutating func tellFinished(_ id: String) {
-        while let session = state.sessions[id], session.finishing == nil, let first = session.undelivered.first {
+    private mutating func tellFinished(_ key: SessionKey) {
+        while let session = state[key], session.finishing == nil, let first = session.undelivered.first {
             guard let task = session[first], task.hasFileToOffer else {
-                deliver(id, session)
+                deliver(key, session)
                 continue
             }
-            let taskKey = TaskKey(app: session.app, session: id, task: first)
+            let taskKey = key.task(first)
             emit(.downloadFinished(.init(taskKey) { $0.until = now + policy.callbackTime }))
             if let name = task.claimedAs { returnFromCallback(taskKey, claiming: name) }
         }
-        guard let session = state.sessions[id], session.undelivered.isEmpty, session.finishing == nil,
+        guard let session = state[key], session.undelivered.isEmpty, session.finishing == nil,
             session.wake == .begun, !session.hasFinishedEvents, session.tasks.allSatisfy({ $0.challenge == nil })
         else { return }
-        emit(.eventsDelivered(.init(app: session.app, finishesEvents: true, session: id, tasks: [])))
+        emit(.eventsDelivered(.init(app: key.app, finishesEvents: true, session: key.session, tasks: [])))
     }
 
     /// Delivers `didCompleteWithError` for all tasks before the next one with a file to offer.
-    private mutating func deliver(_ id: String, _ session: BackgroundSession) {
+    private mutating func deliver(_ key: SessionKey, _ session: BackgroundSession) {
         let tasks = Array(session.undelivered.prefix { session[$0]?.hasFileToOffer != true })
         let isLast = tasks.count == session.undelivered.count && session.wake == .begun && !session.hasFinishedEvents
         let isAsking = session.tasks.contains { $0.challenge != nil }
         emit(
             .eventsDelivered(
-                .init(app: session.app, finishesEvents: isLast && !isAsking, session: id, tasks: tasks)))
+                .init(app: key.app, finishesEvents: isLast && !isAsking, session: key.session, tasks: tasks)))
     }
 
     /// Gives the file of a download to the app: now if the file is offered, else as soon as it is offered.
@@ -84,11 +84,11 @@ extension Decision<TransferMachine> {
         emit(.fileReserved(.init(taskKey) { $0.claimedAs = name }))
     }
 
-    mutating func returnFromCallback(_ app: String, _ id: String, _ task: Int?) throws(TransferRefusal) {
-        try requireRunning(app)
+    mutating func returnFromCallback(_ key: SessionKey, _ task: Int?) throws(TransferRefusal) {
+        try requireRunning(key.app)
         // A repeated or late return must not end the callback of the next file.
-        guard let finishing = try session(app, id).finishing, task ?? finishing.task == finishing.task else { return }
-        returnFromCallback(TaskKey(app: app, session: id, task: finishing.task), claiming: nil)
+        guard let finishing = try session(key).finishing, task ?? finishing.task == finishing.task else { return }
+        returnFromCallback(key.task(finishing.task), claiming: nil)
     }
 
     private mutating func returnFromCallback(_ taskKey: TaskKey, claiming name: String?) {
@@ -96,25 +96,25 @@ extension Decision<TransferMachine> {
     }
 
     mutating func expireCallbacks() {
-        for (id, session) in state.sessions {
+        for (key, session) in state.sessions {
             guard let finishing = session.finishing, let until = finishing.countdown.until, until <= now else {
                 continue
             }
-            returnFromCallback(TaskKey(app: session.app, session: id, task: finishing.task), claiming: nil)
+            returnFromCallback(key.task(finishing.task), claiming: nil)
         }
     }
 
     /// Ends all callbacks because the app has called the completion handler of the wake.
-    private mutating func returnFromAll(_ id: String) {
-        while let session = state.sessions[id], let finishing = session.finishing {
-            returnFromCallback(TaskKey(app: session.app, session: id, task: finishing.task), claiming: nil)
-            tellFinished(id)
+    private mutating func returnFromAll(_ key: SessionKey) {
+        while let session = state[key], let finishing = session.finishing {
+            returnFromCallback(key.task(finishing.task), claiming: nil)
+            tellFinished(key)
         }
     }
 
     mutating func beginWake(_ app: String, _ event: LifecycleEvent.AppWoken) {
         guard event.reason == .transfer, let id = event.request,
-            let session = state.sessions[id], session.app == app, session.wake == .requested
+            let session = state.apps[app]?.sessions[id], session.wake == .requested
         else { return }
         emit(.wakeBegun(.init(app: app, deadline: event.deadline, session: id, wake: event.wake)))
     }
@@ -122,9 +122,9 @@ extension Decision<TransferMachine> {
     mutating func endWake(
         _ app: String, _ request: String?, _ outcome: TransferWakeOutcome, _ refusal: WakeRefusal? = nil
     ) {
-        guard let id = request, let session = state.sessions[id], session.app == app, session.wake != .none
-        else { return }
-        if outcome == .completed, isListening(id) { returnFromAll(id) }
+        guard let id = request, let session = state.apps[app]?.sessions[id], session.wake != .none else { return }
+        let key = SessionKey(app: app, session: id)
+        if outcome == .completed, isListening(key) { returnFromAll(key) }
         emit(.wakeEnded(.init(app: app, outcome: outcome, refusal: refusal, session: id)))
     }
 }

@@ -24,7 +24,7 @@ extension Decision<TransferMachine> {
 extension TransferMachine {
     /// Returns the names of an app's files, and the names that unfinished downloads have reserved.
     func names(of app: String) -> Set<String> {
-        let reserved = sessions.values.filter { $0.app == app }.flatMap { $0.tasks.compactMap(\.claimedName) }
+        let reserved = apps[app]?.sessions.values.flatMap { $0.tasks.compactMap(\.claimedName) } ?? []
         return Set(apps[app]?.files.keys.elements ?? []).union(reserved)
     }
 }

@@ -64,11 +64,12 @@ extension Decision<TransferMachine> {
     /// background").
     private mutating func end(_ app: String, _ event: LifecycleEvent.AppTerminated) {
         note(app, event.state, forceQuit: event.reason == .forceQuit ? true : nil)
-        for (id, session) in state.sessions where session.app == app {
+        for (id, session) in state.apps[app]?.sessions ?? [:] {
+            let key = SessionKey(app: app, session: id)
             if session.wake == .begun { endWake(app, id, .terminated) }
             guard event.reason == .forceQuit else { continue }
             for task in session.tasks where task.state != .completed {
-                cancel(TaskKey(app: session.app, session: id, task: task.task), .cancelledByForceQuit)
+                cancel(key.task(task.task), .cancelledByForceQuit)
             }
         }
     }

@@ -6,45 +6,44 @@ import Records
 // Creates, attaches to and invalidates sessions.
 extension Decision<TransferMachine> {
     mutating func openSession(
-        _ app: String, _ id: String, _ configuration: SessionConfiguration
+        _ key: SessionKey, _ configuration: SessionConfiguration
     ) throws(TransferRefusal) {
-        try requireRunning(app)
-        guard let session = state.sessions[id] else {
+        try requireRunning(key.app)
+        guard let session = state[key] else {
             guard state.sessions.count < policy.sessionsPerDevice else {
                 throw .tooManySessions(limit: policy.sessionsPerDevice)
             }
             try requireRoom()
-            return emit(.sessionCreated(.init(app: app, configuration: configuration, session: id)))
+            return emit(.sessionCreated(.init(app: key.app, configuration: configuration, session: key.session)))
         }
-        guard session.app == app else { throw .sessionInUse(id) }
-        guard !session.isInvalidated else { throw .sessionInvalidated(id) }
+        guard !session.isInvalidated else { throw .sessionInvalidated(key.session) }
         guard !session.isAttached || session.configuration != configuration else { return }
         if configuration.binary.count > session.configuration.binary.count { try requireRoom() }
-        emit(.sessionAttached(.init(app: app, configuration: configuration, session: id)))
+        emit(.sessionAttached(.init(app: key.app, configuration: configuration, session: key.session)))
     }
 
-    mutating func invalidateSession(_ app: String, _ id: String, cancels: Bool) throws(TransferRefusal) {
-        try requireRunning(app)
-        let session = try session(app, id)
+    mutating func invalidateSession(_ key: SessionKey, cancels: Bool) throws(TransferRefusal) {
+        try requireRunning(key.app)
+        let session = try session(key)
         if cancels {
             for task in session.tasks where task.state != .completed {
-                cancel(TaskKey(app: app, session: id, task: task.task), .cancelled)
+                cancel(key.task(task.task), .cancelled)
             }
         }
         guard !session.isInvalidated else { return }
-        emit(.sessionInvalidated(.init(app: app, cancels: cancels, session: id)))
+        emit(.sessionInvalidated(.init(app: key.app, cancels: cancels, session: key.session)))
     }
 
     /// Removes an invalidated session after its last callback.
-    mutating func end(_ id: String) {
-        guard let session = state.sessions[id], session.isInvalidated, !session.hasUnfinishedTasks,
+    mutating func end(_ key: SessionKey) {
+        guard let session = state[key], session.isInvalidated, !session.hasUnfinishedTasks,
             session.undelivered.isEmpty, session.finishing == nil
         else { return }
-        emit(.sessionEnded(.init(app: session.app, session: id)))
+        emit(.sessionEnded(.init(app: key.app, session: key.session)))
     }
 
-    func session(_ app: String, _ id: String) throws(TransferRefusal) -> BackgroundSession {
-        guard let session = state.sessions[id], session.app == app else { throw .unknownSession(id) }
+    func session(_ key: SessionKey) throws(TransferRefusal) -> BackgroundSession {
+        guard let session = state[key] else { throw .unknownSession(key.session) }
         return session
     }
 

@@ -7,14 +7,14 @@ import Timeline
 // Creates, suspends, resumes, cancels and expires tasks.
 extension Decision<TransferMachine> {
     mutating func create(
-        _ kind: TransferKind, _ app: String, _ id: String, _ request: TransferRequest,
+        _ kind: TransferKind, _ key: SessionKey, _ request: TransferRequest,
         _ source: UploadSource? = nil
     ) throws(TransferRefusal) {
-        let session = try sessionForNewTask(app, id)
+        let session = try sessionForNewTask(key)
         guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
-        let body = try source.map { source throws(TransferRefusal) in try self.body(source, of: app) }
+        let body = try source.map { source throws(TransferRefusal) in try self.body(source, of: key.app) }
         let file = identifier()
-        create(session, id) { event in
+        create(session, key) { event in
             event.kind = kind
             event.request = request
             event.body = body
@@ -23,11 +23,11 @@ extension Decision<TransferMachine> {
     }
 
     mutating func createResuming(
-        _ app: String, _ id: String, _ resumeData: String, _ changes: RequestChanges
+        _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges
     ) throws(TransferRefusal) {
-        let session = try sessionForNewTask(app, id)
-        guard let left = state.apps[app]?.resumable[resumeData] else { throw .unusableResumeData }
-        create(session, id) { event in
+        let session = try sessionForNewTask(key)
+        guard let left = state.apps[key.app]?.resumable[resumeData] else { throw .unusableResumeData }
+        create(session, key) { event in
             event.request = left.request
             event.request.earliestBeginDate = changes.earliestBeginDate
             event.request.priority = changes.priority ?? left.request.priority
@@ -36,11 +36,11 @@ extension Decision<TransferMachine> {
         }
     }
 
-    private func sessionForNewTask(_ app: String, _ id: String) throws(TransferRefusal) -> BackgroundSession {
-        try requireRunning(app)
-        let session = try session(app, id)
-        guard !session.isInvalidated else { throw .sessionInvalidated(id) }
-        guard session.isAttached else { throw .sessionNotAttached(id) }
+    private func sessionForNewTask(_ key: SessionKey) throws(TransferRefusal) -> BackgroundSession {
+        try requireRunning(key.app)
+        let session = try session(key)
+        guard !session.isInvalidated else { throw .sessionInvalidated(key.session) }
+        guard session.isAttached else { throw .sessionNotAttached(key.session) }
         // Finished tasks count until the app is notified of them.
         guard
             session.tasks.count(where: { $0.state != .completed }) + session.undelivered.count < policy.tasksPerSession
@@ -50,10 +50,10 @@ extension Decision<TransferMachine> {
     }
 
     private mutating func create(
-        _ session: BackgroundSession, _ id: String, _ fill: (inout TransferEvent.TaskCreated) -> Void
+        _ session: BackgroundSession, _ key: SessionKey, _ fill: (inout TransferEvent.TaskCreated) -> Void
     ) {
-        let isInForeground = state.apps[session.app]?.state == .foreground
-        let taskKey = TaskKey(app: session.app, session: id, task: session.lastTask &+ 1)
+        let isInForeground = state.apps[key.app]?.state == .foreground
+        let taskKey = key.task(session.lastTask &+ 1)
         var created = TransferEvent.TaskCreated(taskKey)
         // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
         created.discretionary = session.configuration.isDiscretionary || !isInForeground
@@ -65,7 +65,7 @@ extension Decision<TransferMachine> {
 
     /// Throws unless the state has room for something new and for the growth of its unfinished tasks.
     func requireRoom() throws(TransferRefusal) {
-        let unfinished = state.sessions.values.reduce(0) { $0 + $1.tasks.count { $0.state != .completed } }
+        let unfinished = state.sessions.reduce(0) { $0 + $1.session.tasks.count { $0.state != .completed } }
         guard state.binary.count + unfinished * policy.taskGrowth < policy.stateBytes else { throw .deviceFull }
     }
 
@@ -109,9 +109,9 @@ extension Decision<TransferMachine> {
 
     /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task.
     mutating func expireTasks() {
-        for (id, session) in state.sessions {
+        for (key, session) in state.sessions {
             for task in session.tasks where task.state != .completed && task.deadline <= now {
-                let taskKey = TaskKey(app: session.app, session: id, task: task.task)
+                let taskKey = key.task(task.task)
                 endAttempt(taskKey, .expired)
                 complete(taskKey, .timedOut, producesResumeData: true)
             }
@@ -140,7 +140,7 @@ extension Decision<TransferMachine> {
     }
 
     func task(_ taskKey: TaskKey) throws(TransferRefusal) -> TransferTask {
-        guard let task = try session(taskKey.app, taskKey.session)[taskKey.task] else {
+        guard let task = try session(taskKey.sessionKey)[taskKey.task] else {
             throw .unknownTask(taskKey.task)
         }
         return task

@@ -7,18 +7,18 @@ public import Timeline
 // Decides which tasks may move, and why the others wait.
 extension Decision<TransferMachine> {
     /// Stops attempts that may no longer move and starts new ones, the task with the highest priority first.
-    mutating func arrange(_ id: String) {
-        guard let session = state.sessions[id] else { return }
+    mutating func arrange(_ key: SessionKey) {
+        guard let session = state[key] else { return }
         let running = session.tasks.filter { $0.state == .running }
         for task in running where task.attempt != nil {
             guard obstacle(task, session.configuration) != nil else { continue }
-            endAttempt(TaskKey(app: session.app, session: id, task: task.task), .conditionsLost)
+            endAttempt(key.task(task.task), .conditionsLost)
         }
         let order = running.sorted { ($1.request.priority, $0.task) < ($0.request.priority, $1.task) }
         for task in order {
-            let taskKey = TaskKey(app: session.app, session: id, task: task.task)
+            let taskKey = key.task(task.task)
             guard let task = state.task(taskKey), task.attempt == nil else { continue }
-            guard let hindrance = waiting(task, id) else {
+            guard let hindrance = waiting(task, key) else {
                 schedule(taskKey, task)
                 continue
             }
@@ -44,8 +44,8 @@ extension Decision<TransferMachine> {
 
     /// Returns the first reason why a task waits, or nil. Reasons with an end time come first, so that a reached deadline
     /// always changes something.
-    private func waiting(_ task: TransferTask, _ id: String) -> Hindrance? {
-        state.hindrances(of: task, in: id, at: now, policy).first
+    private func waiting(_ task: TransferTask, _ key: SessionKey) -> Hindrance? {
+        state.hindrances(of: task, in: key, at: now, policy).first
     }
 
     private func obstacle(_ task: TransferTask, _ configuration: SessionConfiguration) -> WaitingReason? {
@@ -68,9 +68,9 @@ public struct Hindrance: Record, Equatable {
 extension TransferMachine {
     /// Returns all reasons why a task without an attempt waits, the decisive one first; empty if it may move.
     public func hindrances(
-        of task: TransferTask, in id: String, at now: Instant, _ policy: TransferPolicy
+        of task: TransferTask, in key: SessionKey, at now: Instant, _ policy: TransferPolicy
     ) -> [Hindrance] {
-        guard let session = sessions[id] else { return [] }
+        guard let session = self[key] else { return [] }
         var found: [Hindrance] = []
         for (reason, date) in [
             (WaitingReason.waitingForBeginDate, task.request.earliestBeginDate), (.rateLimited, task.delayedUntil),

@@ -15,9 +15,9 @@ struct SessionDocument: Record {
     var tasks: [TaskDocument] = []
     var wake = BackgroundSession.WakeState.none
 
-    init(_ identifier: String, _ session: BackgroundSession) {
-        self.identifier = identifier
-        app = session.app
+    init(_ key: SessionKey, _ session: BackgroundSession) {
+        identifier = key.session
+        app = key.app
         isAttached = session.isAttached
         isInvalidated = session.isInvalidated
         wake = session.wake

@@ -46,7 +46,8 @@ struct Explanation: Record {
         battery = device.battery
         lowPowerMode = device.isLowPowerMode
         poweredOn = device.isPoweredOn
-        for (id, session) in device.sessions where session.app == app {
+        for (id, session) in view.sessions {
+            let key = SessionKey(app: app, session: id)
             var told = Session()
             told.identifier = id
             told.isAttached = session.isAttached
@@ -59,7 +60,7 @@ struct Explanation: Record {
                 told.state = task.state
                 told.isMoving = task.attempt != nil
                 told.isDiscretionary = task.isDiscretionary
-                if task.attempt == nil { told.hindrances = device.hindrances(of: task, in: id, at: now, policy) }
+                if task.attempt == nil { told.hindrances = device.hindrances(of: task, in: key, at: now, policy) }
                 told.deadline = task.deadline
                 return told
             }

@@ -25,7 +25,7 @@ struct FileReferences: Sendable {
     func challenges() async throws -> [AggregateKey: Set<String>] {
         var used: [AggregateKey: Set<String>] = [:]
         try await store.forEachState(page: Self.page) { key, state in
-            for session in state.sessions.values {
+            for (_, session) in state.sessions {
                 let challenges = session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
                 if !challenges.isEmpty { used[key, default: []].formUnion(challenges) }
             }
@@ -37,7 +37,7 @@ struct FileReferences: Sendable {
 extension TransferMachine {
     /// The names of all files that this device refers to.
     fileprivate var storedPieces: [String] {
-        let ofTasks = sessions.values.flatMap { session in
+        let ofTasks = sessions.flatMap { _, session in
             session.tasks.flatMap { task in
                 let isOver = task.state == .completed
                 let received = task.fate == .gone || isOver && task.error != nil ? [] : task.allPieces

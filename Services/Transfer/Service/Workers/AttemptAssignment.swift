@@ -14,7 +14,7 @@ struct AttemptAssignment: Record {
     var shape: NetworkShape?
 
     init?(_ state: TransferMachine, _ taskKey: TaskKey) {
-        guard let task = state.task(taskKey), let session = state.sessions[taskKey.session] else { return nil }
+        guard let task = state.task(taskKey), let session = state[taskKey.sessionKey] else { return nil }
         self.task = task
         configuration = session.configuration
         credentials = session.credentials

@@ -157,13 +157,13 @@ final class TransferWorkers: Service {
         }
     }
 
-    private func attempts(of key: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, worker: String?)] {
+    private func attempts(of device: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, worker: String?)] {
         guard let state else { return [] }
-        return state.sessions.elements.flatMap { id, session in
+        return state.sessions.flatMap { key, session in
             session.tasks.compactMap { task in
                 task.attempt.map { attempt in
-                    let taskKey = TaskKey(app: session.app, session: id, task: task.task)
-                    let slot = AttemptSlot(key: key, taskKey: taskKey)
+                    let taskKey = TaskKey(app: key.app, session: key.session, task: task.task)
+                    let slot = AttemptSlot(key: device, taskKey: taskKey)
                     return (AttemptOffer(slot: slot, epoch: attempt.epoch), attempt.worker)
                 }
             }

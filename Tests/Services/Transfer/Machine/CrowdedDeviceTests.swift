@@ -61,7 +61,7 @@ import TransferMachine
         for taskKey in begun { try receive(&life, taskKey) }
         // All tasks time out at once.
         try life.pass(until: life.now + .days(8))
-        #expect(life.device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })
+        #expect(life.device.sessions.allSatisfy { !$0.session.hasUnfinishedTasks })
         let data = places.compactMap { life.device.task($0)?.error?.resumeData }
         #expect(!data.isEmpty && data.count < begun.count, "only some fit")
         #expect(life.device.binary.count <= Self.limit)

@@ -41,7 +41,7 @@ extension TransferLife {
     fileprivate func checkLaws() throws {
         let device = self.device
         if let next = device.nextDeadline { try #require(next > now) }
-        for session in device.sessions.values {
+        for (_, session) in device.sessions {
             for task in session.tasks {
                 switch task.state {
                 case .running: try #require((task.attempt != nil) != (task.waiting != nil), "moves or has a reason")
@@ -61,7 +61,6 @@ extension TransferLife {
                 session.finishing.map { session.undelivered.first == $0.task } ?? true, "one callback at a time")
             let finished = Set(session.tasks.filter { $0.state == .completed }.map(\.task))
             try #require(Set(session.undelivered).isSubset(of: finished))
-            try #require(device.apps[session.app] != nil)
             try #require(session.tasks.count { $0.attempt != nil } <= 2, "at most two to the host")
         }
         for app in device.apps.values {
@@ -75,7 +74,7 @@ extension TransferLife {
     /// Checks that every transfer ends, at the latest by its timeout.
     fileprivate mutating func finishAll() throws {
         try pass(until: now + .days(8))
-        try #require(device.sessions.values.allSatisfy { !$0.hasUnfinishedTasks })
+        try #require(device.sessions.allSatisfy { !$0.session.hasUnfinishedTasks })
         try #require(device.nextDeadline == nil)
     }
 
@@ -83,9 +82,9 @@ extension TransferLife {
         try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
         try deliver(LifecycleEvent.AppInstalled(app: "a", manifest: Manifest()))
         try deliver(LifecycleEvent.AppLaunched(app: "a", callbacks: []))
-        let taskKey = TaskKey(app: "a", session: "a-0", task: 1)
-        try submit(.openSession(app: "a", session: "a-0", SessionConfiguration()))
-        try submit(.download(app: "a", session: "a-0", TransferRequest(url: "http://files.example/")))
+        let taskKey = TaskKey(app: "a", session: "s-0", task: 1)
+        try submit(.openSession(app: "a", session: "s-0", SessionConfiguration()))
+        try submit(.download(app: "a", session: "s-0", TransferRequest(url: "http://files.example/")))
         return try (1...count).map { epoch in
             let claim = AttemptClaim(taskKey, epoch: epoch, worker: "m")
             try submit(.startAttempt(claim))

@@ -22,16 +22,15 @@ import TransferMachine
         device.isRegistered = true
         var app = AppView()
         app.state = .foreground
-        device.apps["a"] = app
         var session = BackgroundSession()
-        session.app = "a"
         session.isAttached = true
         session.lastTask = 1
         var task = TransferTask(task: 1, request: TransferRequest(url: "http://files.example/"))
         task.deadline = .epoch + .days(30)
         session.tasks = [task]
         change(&session)
-        device.sessions["s"] = session
+        app.sessions["s"] = session
+        device.apps["a"] = app
         return device
     }
 
@@ -49,13 +48,13 @@ import TransferMachine
         let before = device { $0.lastTask = .max }
         let request = TransferRequest(url: "http://files.example/")
         let after = try device(before, after: .download(app: "a", session: "s", request))
-        #expect(after.sessions["s"]?.tasks.count == 2)
+        #expect(after[taskKey.sessionKey]?.tasks.count == 2)
     }
 
     @Test func `a task whose last attempt has the largest number gets another one`() throws {
         let before = device { $0.tasks[0].epoch = .max }
         let after = try device(before, after: .openSession(app: "a", session: "s", SessionConfiguration()))
-        #expect(after.sessions["s"]?.tasks[0].attempt != nil)
+        #expect(after[taskKey.sessionKey]?.tasks[0].attempt != nil)
     }
 
     @Test func `bytes that are reported again and again do not overflow`() {

@@ -98,7 +98,8 @@ struct Downloads: Sendable {
         return try rows.split(separator: "\n").reduce(into: [:]) { states, row in
             let words = row.split(separator: " ")
             let state = try #require(TransferMachine(binary: bytes(hexadecimal: words[1])))
-            states[String(words[0].dropFirst("device:".count))] = state.sessions["s"]?.tasks ?? []
+            states[String(words[0].dropFirst("device:".count))] =
+                state.sessions.first { $0.key.session == "s" }?.session.tasks ?? []
         }
     }
 
