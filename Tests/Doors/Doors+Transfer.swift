@@ -28,18 +28,23 @@ extension Door {
         .rest(
             DownloadRequest.self,
             [
-                "url": "https://files.example/a?b=c", "headers": ["X-A": "b"], "priority": 0.5,
+                "url": "https://files.example/a?b=c", "headers": ["X-A": "b", "Authorization": "Bearer c"],
+                "priority": 0.5,
                 "earliestBeginDate": "2025-06-16T10:00:00.000Z", "countOfBytesClientExpectsToReceive": 1000,
                 "countOfBytesClientExpectsToSend": 10,
             ], \.transfer
-        ) { try $0.command(app: app, session: session) },
+        ) { try $0.command(app: app, session: session, secretHeaders: $0.headers.separated.secret.map { _ in "h" }) },
         .rest(
             UploadRequest.self,
             [
                 "url": "https://files.example/up", "method": "PUT", "file": "film", "headers": ["X-A": "b"],
                 "priority": 1, "countOfBytesClientExpectsToSend": 10,
             ], \.transfer
-        ) { .upload(app: app, session: session, $0.transferRequest, .body(AppFile())) },
+        ) {
+            .upload(
+                app: app, session: session,
+                $0.transferRequest(secretHeaders: $0.headers.separated.secret.map { _ in "h" }), .body(AppFile()))
+        },
         .rest(ClaimRequest.self, ["name": "film"], \.transfer) { .claim(DoorSuite.task, name: $0.name) },
         Door(
             "transfer.ChallengeAnswer",

@@ -148,6 +148,7 @@ package struct TransferLife: Life {
             var request = TransferRequest(url: "http://files.example/")
             if roll(4) == 0 { request.earliestBeginDate = now + .seconds(Int64(roll(60))) }
             request.priority = Double(roll(3)) / 2
+            if roll(4) == 0 { request.secretHeaders = "h" }
             return .download(app: app, session: id, request)
         case 4: return roll(2) == 0 ? .suspend(place) : .resume(place)
         case 5: return roll(3) == 0 ? .cancel(place) : .resume(place)
@@ -183,7 +184,7 @@ package struct TransferLife: Life {
         case 22:
             var challenge = AuthenticationChallenge()
             challenge.host = "files.example"
-            challenge.authenticationMethod = AuthenticationMethod.allCases[roll(4)]
+            challenge.authenticationMethod = AuthenticationMethod.allCases[roll(AuthenticationMethod.allCases.count)]
             return .challenge(claim, challenge)
         default:
             let asked = tasks.compactMap(\.challenge?.id).randomElement(using: &random) ?? "none"

@@ -83,10 +83,13 @@ public enum UploadSource: Sendable, Equatable {
 public struct RequestChanges: Sendable, Equatable {
     public var earliestBeginDate: Instant?
     public var priority: Double?
+    /// The id of the fields `Authorization` and `Cookie` of the new task.
+    public var secretHeaders: String?
 
-    public init(earliestBeginDate: Instant? = nil, priority: Double? = nil) {
+    public init(earliestBeginDate: Instant? = nil, priority: Double? = nil, secretHeaders: String? = nil) {
         self.earliestBeginDate = earliestBeginDate
         self.priority = priority
+        self.secretHeaders = secretHeaders
     }
 }
 

@@ -171,6 +171,8 @@ extension TransferMachine {
         change(event) { task in
             task.state = .completed
             task.error = event.error
+            // The fields are removed now. A resumed download sends them again.
+            task.request.secretHeaders = nil
             task.sha256 = event.sha256
             task.waiting = nil
             task.waitsUntil = nil

@@ -41,5 +41,5 @@ extension Problem {
     static let fileGone = Problem(.gone, "file_gone", "File is gone")
     static let credentialMismatch = Problem(
         .unprocessableContent, "credential_mismatch", "Credential does not match the challenge",
-        detail: "Send user and password for Basic and Digest, token for Bearer, fingerprint for a certificate.")
+        detail: "Send user and password for Basic and Digest, fingerprint for a certificate.")
 }

@@ -50,7 +50,8 @@ public struct Transfer: DurableService {
             let counts = ByteCounts(metrics: parts.metrics)
             let uploads = UploadStore(store, storage, uploadLimits, counts: counts, logger: logger)
             let files = AppFiles(storage: storage, uploads: uploads, counts: counts)
-            let routes = TransferRoutes(commands: parts.commands, files: files, origins: origins)
+            let routes = TransferRoutes(
+                commands: parts.commands, files: files, headers: RequestHeaders(store: store), origins: origins)
             routes.add(to: &table)
             FileRoutes(routes: routes, files: files).add(to: &table)
             ChallengeRoutes(routes: routes, store: store).add(to: &table)
@@ -81,6 +82,7 @@ public struct Transfer: DurableService {
                 sweep(.uploads) { try await store.filesOfUploads(among: $0) },
                 sweep(.contents) { try await store.filesOfContents(among: $0) },
                 CredentialSweep(store: store, states: states, logger: logger),
+                HeaderRemoval(tail: parts.tail, store: store, logger: logger),
             ]
         }
     }

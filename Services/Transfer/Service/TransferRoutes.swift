@@ -15,6 +15,7 @@ struct TransferRoutes: Sendable {
 
     let commands: Commands<TransferMachine>
     let files: AppFiles
+    let headers: RequestHeaders
     let origins: AllowedOrigins
 
     func add(to table: inout RouteTable) {
@@ -85,7 +86,10 @@ struct TransferRoutes: Sendable {
             .status(.created), .refuses(.ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed])
         ) { download, call in
             try requireAllowed(download.url)
-            return try await createTask(try download.command(app: call.app, session: call.session), call)
+            return try await keep(download.headers, call) { secret, naming in
+                let command = try download.command(app: call.app, session: call.session, secretHeaders: secret)
+                return try await createTask(command, call, namings: [naming])
+            }
         }
         table.add(
             .post, session + "/uploads", "Creates and resumes an upload task", body: UploadRequest.self,
@@ -140,19 +144,36 @@ struct TransferRoutes: Sendable {
             problem = fault
         }
         let found = (source, problem)
-        return try await files.keep(source.body) { naming in
-            let command = TransferCommand.upload(
-                app: try call.app, session: try call.session, upload.transferRequest, found.0)
-            return try await createTask(command, call, problem: found.1, naming: naming)
+        return try await files.keep(source.body) { file in
+            try await keep(upload.headers, call) { secret, naming in
+                let request = upload.transferRequest(secretHeaders: secret)
+                let command = TransferCommand.upload(
+                    app: try call.app, session: try call.session, request, found.0)
+                return try await createTask(command, call, problem: found.1, namings: [file, naming])
+            }
         }
     }
 
+    /// Keeps the secret fields of a request while a command creates its task.
+    private func keep<Answer>(
+        _ fields: OrderedDictionary<String, String>, _ call: Call,
+        _ command: (_ id: String?, Naming) async throws -> Answer
+    ) async throws -> Answer {
+        let secret = fields.separated.secret
+        if secret != nil {
+            _ = try call.context.requireCaller(.operate)
+            // Refuses a caller without access to the device.
+            _ = try await read(call)
+        }
+        return try await headers.keep(secret, call, command)
+    }
+
     private func createTask(
-        _ command: TransferCommand, _ call: Call, problem: Problem? = nil, naming: Naming? = nil
+        _ command: TransferCommand, _ call: Call, problem: Problem? = nil, namings: [Naming]
     ) async throws -> Reply<TaskDocument> {
         let session = try call.sessionKey
         return try await commands.submit(command, call, problem: problem) { aggregate, _ in
-            naming?.done()
+            for naming in namings { naming.done() }
             return aggregate.state[session]?.tasks.last.map { TaskDocument($0) }
         }
     }

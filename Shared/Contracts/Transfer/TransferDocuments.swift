@@ -40,8 +40,15 @@ public struct TransferRequest: Record, Equatable {
     public var method: Defaulted<String> = "GET"
     /// The priority, from 0 to 1. Higher values go first.
     public var priority: Defaulted<Double> = 0.5
+    /// The id of the fields `Authorization` and `Cookie`, which are stored beside the log; nil if the request has none.
+    public var secretHeaders: String?
     /// An `http` or `https` URL.
     public var url: String
+
+    /// Whether a header field must not enter the log: `Authorization` and `Cookie`.
+    package static func isSecret(_ field: String) -> Bool {
+        ["authorization", "cookie"].contains(field.lowercased())
+    }
 }
 
 /// A part of an app's file: the first bytes of a file in storage.
@@ -151,24 +158,44 @@ extension Constraint where T == Interval {
 }
 
 extension Constraint where T == OrderedDictionary<String, String> {
-    /// At most 32 fields with 4 KiB in total, without fields that the transfer sets itself and without credentials.
+    /// The header fields of a session: at most 32 with 4 KiB in total, without fields that the transfer sets itself and
+    /// without credentials, because the log keeps them.
     public static var requestHeaders: Constraint<OrderedDictionary<String, String>> {
         Constraint(
             "must have at most 32 header fields with 4096 bytes in total and valid names and values, without the fields "
                 + "that the transfer sets itself and without Authorization, Proxy-Authorization and Cookie: "
-                + "send credentials as answers to challenges"
+                + "send Authorization and Cookie with the task"
         ) { headers in
-            headers.count <= 32 && headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= 4096
-                && headers.allSatisfy { isFieldName($0.key) && isFieldValue($0.value) }
+            headers.allSatisfy { !TransferRequest.isSecret($0.key) } && areFields(headers) && length(headers) <= 4096
         }
     }
+
+    /// The header fields of a task: as those of a session, and `Authorization` and `Cookie` with 8 KiB in total.
+    public static var taskHeaders: Constraint<OrderedDictionary<String, String>> {
+        Constraint(
+            "must have at most 32 header fields with valid names and values, without Proxy-Authorization and the fields "
+                + "that the transfer sets itself; Authorization and Cookie have at most 8192 bytes, the others 4096"
+        ) { headers in
+            areFields(headers) && length(headers.filter { TransferRequest.isSecret($0.key) }) <= 8192
+                && length(headers.filter { !TransferRequest.isSecret($0.key) }) <= 4096
+        }
+    }
+}
+
+private func areFields(_ headers: OrderedDictionary<String, String>) -> Bool {
+    headers.count <= 32 && headers.allSatisfy { isFieldName($0.key) && isFieldValue($0.value) }
+}
+
+/// The number of bytes of all names and values.
+private func length(_ headers: OrderedDictionary<String, String>) -> Int {
+    headers.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
 }
 
 /// Returns whether the name is a token (RFC 9110, section 5.6.2) that a client may set.
 private func isFieldName(_ name: String) -> Bool {
     let own = [
-        // Secrets must not enter the log. Answers to challenges carry credentials outside of it.
-        "authorization", "cookie", "proxy-authorization",
+        // A credential for a proxy is an answer to a challenge.
+        "proxy-authorization",
         "accept-encoding", "connection", "content-length", "expect", "host", "if-range", "keep-alive", "range", "te",
         "trailer", "transfer-encoding", "upgrade",
     ]

@@ -72,7 +72,7 @@ public enum TransferWakeOutcome: String, WireEnum {
 
 /// The supported values of `NSURLProtectionSpace.authenticationMethod`.
 public enum AuthenticationMethod: String, WireEnum {
-    case basic, digest, bearer
+    case basic, digest
     /// The system does not trust the server's certificate, but the app may trust it.
     case serverTrust
 }

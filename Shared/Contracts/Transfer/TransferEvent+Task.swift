@@ -64,6 +64,8 @@ extension TransferEvent {
         public var bytesSent: Int?
         public var error: TransferFailure?
         public var kind: Defaulted<TransferKind> = TransferKind.download
+        /// The id of the stored header fields that the task no longer needs.
+        public var secretHeaders: String?
         /// The SHA-256 of the whole file, in hexadecimal.
         public var sha256: String?
         /// The HTTP status. 4xx and 5xx are not errors.

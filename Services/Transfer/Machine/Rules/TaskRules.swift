@@ -31,6 +31,7 @@ extension Decision<TransferMachine> {
             event.request = left.request
             event.request.earliestBeginDate = changes.earliestBeginDate
             event.request.priority = changes.priority ?? left.request.priority
+            event.request.secretHeaders = changes.secretHeaders
             event.file = left.file
             event.resumeData = resumeData
         }
@@ -134,6 +135,7 @@ extension Decision<TransferMachine> {
                     event.bytesReceived = task.bytesReceived
                     event.bytesSent = task.kind == .upload ? task.bytesSent : nil
                     event.error = error
+                    event.secretHeaders = task.request.secretHeaders
                     event.sha256 = sha256
                     event.status = task.response?.status
                 }))

@@ -16,7 +16,7 @@ struct ChallengeAnswer: Record, Equatable {
             throw .invalidDocument.with(detail: "credential: required for useCredential")
         case (.useCredential, let credential?) where !credential.isOfOneKind:
             throw .invalidDocument.with(
-                detail: "credential: must have either user and password, or token, or fingerprint")
+                detail: "credential: must have either user and password, or fingerprint")
         case (.useCredential, _?), (_, nil): return
         case (_, _?): throw .invalidDocument.with(detail: "credential: allowed for useCredential only")
         }
@@ -28,20 +28,17 @@ struct CredentialDocument: Record, Equatable {
     /// For `serverTrust`: the SHA-256 of the trusted certificate, in hexadecimal.
     var fingerprint: String?
     var password: String?
-    /// The token for Bearer.
-    var token: String?
     var user: String?
 
     enum Constraints {
         static let fingerprint: Constraint<String> = .text(64...95)
         static let password: Constraint<String> = .text(0...1024)
-        static let token: Constraint<String> = .text(1...4096)
         static let user: Constraint<String> = .text(0...256)
     }
 
     fileprivate var isOfOneKind: Bool {
-        switch (user, password, token, fingerprint) {
-        case (_?, _?, nil, nil), (nil, nil, _?, nil), (nil, nil, nil, _?): true
+        switch (user, password, fingerprint) {
+        case (_?, _?, nil), (nil, nil, _?): true
         default: false
         }
     }
@@ -50,7 +47,6 @@ struct CredentialDocument: Record, Equatable {
     func answers(_ challenge: AuthenticationChallenge) -> Bool {
         switch challenge.authenticationMethod {
         case .basic, .digest: user != nil
-        case .bearer: token != nil
         case .serverTrust:
             fingerprint.map { $0.lowercased().filter { $0 != ":" } } == challenge.fingerprint && fingerprint != nil
         }

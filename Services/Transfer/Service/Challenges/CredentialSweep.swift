@@ -2,7 +2,7 @@ import Contracts
 import Logging
 import ServiceLifecycle
 
-/// Removes credentials that no session or task refers to.
+/// Removes credentials and secret header fields that no session or task refers to.
 struct CredentialSweep: Service {
     private static let pause = Duration.seconds(3600)
 
@@ -17,23 +17,28 @@ struct CredentialSweep: Service {
         try? await cancelWhenGracefulShutdown {
             while true {
                 do { try await sweep() } catch {
-                    logger.warning("failed to remove unused credentials, will retry", error: error)
+                    logger.warning("failed to remove unused secrets, will retry", error: error)
                 }
                 try await Task.sleep(for: Self.pause)
             }
         }
     }
 
-    /// Checks every old credential once.
+    /// Checks every old credential and header field once.
     func sweep() async throws {
-        var old: [(AggregateKey, String)] = []
+        var credentials: [(AggregateKey, String)] = []
+        var headers: [(AggregateKey, String)] = []
         for partition in 0..<store.partitions {
-            old += try await store.oldCredentials(of: partition, age)
+            credentials += try await store.oldCredentials(of: partition, age)
+            headers += try await store.oldHeaders(of: partition, age)
         }
-        guard !old.isEmpty else { return }
-        let used = try await states.challenges()
-        for (device, challenge) in old where used[device]?.contains(challenge) != true {
+        guard !credentials.isEmpty || !headers.isEmpty else { return }
+        let used = try await states.secrets()
+        for (device, challenge) in credentials where used[device]?.contains(challenge) != true {
             try await store.removeCredential(device, challenge)
+        }
+        for (device, id) in headers where used[device]?.contains(id) != true {
+            try await store.removeHeaders(device, id)
         }
     }
 }

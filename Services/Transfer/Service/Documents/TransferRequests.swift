@@ -10,6 +10,7 @@ struct DownloadRequest: Record, Equatable {
     var countOfBytesClientExpectsToReceive: Int?
     var countOfBytesClientExpectsToSend: Int?
     var earliestBeginDate: Instant?
+    /// The header fields of the request. The log contains neither `Authorization` nor `Cookie`.
     var headers: Defaulted<OrderedDictionary<String, String>> = [:]
     var priority: Double?
     var resumeData: String?
@@ -19,18 +20,20 @@ struct DownloadRequest: Record, Equatable {
         static let countOfBytesClientExpectsToReceive: Constraint<Int> = .range(0...Int.max)
         static let countOfBytesClientExpectsToSend: Constraint<Int> = .range(0...Int.max)
         static let earliestBeginDate: Constraint<Instant> = .documented
-        static let headers: Constraint<OrderedDictionary<String, String>> = .requestHeaders
+        static let headers: Constraint<OrderedDictionary<String, String>> = .taskHeaders
         static let priority: Constraint<Double> = .range(0...1)
         static let resumeData: Constraint<String> = .text(1...64)
         static let url: Constraint<String> = .text(1...2048)
     }
 
     /// - Throws: `invalid_document` if it has both `url` and `resumeData`, or neither.
-    func command(app: String, session: String) throws(Problem) -> TransferCommand {
+    func command(app: String, session: String, secretHeaders: String?) throws(Problem) -> TransferCommand {
+        let headers = headers.separated.open
         switch (url, resumeData) {
         case (let url?, nil):
             var request = TransferRequest(url: url)
             request.headers = headers
+            request.secretHeaders = secretHeaders
             request.earliestBeginDate = earliestBeginDate
             request.priority = priority ?? request.priority
             request.countOfBytesClientExpectsToReceive = countOfBytesClientExpectsToReceive
@@ -38,11 +41,15 @@ struct DownloadRequest: Record, Equatable {
             return .download(app: app, session: session, request)
         case (nil, let resumeData?):
             guard headers.isEmpty else {
-                throw .invalidDocument.with(detail: "headers: a resumed download has the headers of its first request")
+                throw .invalidDocument.with(
+                    detail:
+                        "headers: a resumed download has the headers of its first request; only Authorization and Cookie "
+                        + "are sent again")
             }
             return .downloadResuming(
                 app: app, session: session, resumeData: resumeData,
-                RequestChanges(earliestBeginDate: earliestBeginDate, priority: priority))
+                RequestChanges(
+                    earliestBeginDate: earliestBeginDate, priority: priority, secretHeaders: secretHeaders))
         default: throw .invalidDocument.with(detail: "either url or resumeData is required")
         }
     }
@@ -65,7 +72,7 @@ struct UploadRequest: Record, Equatable {
         static let countOfBytesClientExpectsToSend: Constraint<Int> = .range(0...Int.max)
         static let earliestBeginDate: Constraint<Instant> = .documented
         static let file: Constraint<String> = .text(1...1024)
-        static let headers: Constraint<OrderedDictionary<String, String>> = .requestHeaders
+        static let headers: Constraint<OrderedDictionary<String, String>> = .taskHeaders
         static let method: Constraint<String> = Constraint("must be POST, PUT or PATCH") {
             ["POST", "PUT", "PATCH"].contains($0)
         }
@@ -73,10 +80,11 @@ struct UploadRequest: Record, Equatable {
         static let url: Constraint<String> = .text(1...2048)
     }
 
-    var transferRequest: TransferRequest {
+    func transferRequest(secretHeaders: String?) -> TransferRequest {
         var request = TransferRequest(url: url)
         request.method = method
-        request.headers = headers
+        request.headers = headers.separated.open
+        request.secretHeaders = secretHeaders
         request.earliestBeginDate = earliestBeginDate
         request.priority = priority ?? request.priority
         request.countOfBytesClientExpectsToReceive = countOfBytesClientExpectsToReceive

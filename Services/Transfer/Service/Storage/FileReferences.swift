@@ -21,13 +21,15 @@ struct FileReferences: Sendable {
         return used
     }
 
-    /// Returns the ids of the credentials that sessions and tasks refer to, by device.
-    func challenges() async throws -> [AggregateKey: Set<String>] {
+    /// Returns the ids of the credentials and secret header fields that sessions and tasks refer to, by device.
+    func secrets() async throws -> [AggregateKey: Set<String>] {
         var used: [AggregateKey: Set<String>] = [:]
         try await store.forEachState(page: Self.page) { key, state in
             for (_, session) in state.sessions {
-                let challenges = session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
-                if !challenges.isEmpty { used[key, default: []].formUnion(challenges) }
+                let ids =
+                    session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
+                    + session.tasks.compactMap(\.request.secretHeaders)
+                if !ids.isEmpty { used[key, default: []].formUnion(ids) }
             }
         }
         return used

@@ -6,6 +6,9 @@ struct TransferStore: Sendable {
     let partitions: Int
 
     static func migrations() throws -> [Migration] {
-        [try Migration(fileName: "0002_transfer.sql", utf8: PackageResources._002_transfer_sql)]
+        [
+            try Migration(fileName: "0002_transfer.sql", utf8: PackageResources._002_transfer_sql),
+            try Migration(fileName: "0003_request_headers.sql", utf8: PackageResources._003_request_headers_sql),
+        ]
     }
 }

@@ -2,6 +2,8 @@ import AsyncHTTPClient
 import Contracts
 import Logging
 import NIOCore
+import NIOHTTP1
+import OrderedCollections
 import Timeline
 import TransferMachine
 
@@ -89,6 +91,11 @@ struct AttemptExchange: Sendable {
         var request = order.request
         request.body = body
         let runner = runner
+        if let id = order.task.request.secretHeaders {
+            // Headers that are gone leave the decision to the server.
+            let secret = try await runner.credentials.headers(id, of: runner.key)
+            for (name, value) in secret?.values ?? [:] { request.headers.replaceOrAdd(name: name, value: value) }
+        }
         let fetch = HTTPFetch(
             origins: runner.origins, request: request,
             idleTimeout: .milliseconds(order.configuration.timeoutIntervalForRequest.milliseconds), shaper: shaper,

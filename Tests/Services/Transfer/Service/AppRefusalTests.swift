@@ -200,7 +200,7 @@ private struct AppRefusals {
         }
         try await given.refuse(
             "credential_mismatch", "POST", app + "/challenges/\(try await asked.value())",
-            #"{"disposition":"useCredential","credential":{"token":"x"}}"#)
+            #"{"disposition":"useCredential","credential":{"fingerprint":"\#(String(repeating: "ab", count: 32))"}}"#)
     }
 
     func ofFiles() async throws {

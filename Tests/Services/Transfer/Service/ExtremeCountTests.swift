@@ -108,6 +108,7 @@ import TransferMachine
     @Test func `failures of a challenge do not overflow`() {
         struct NoCredentials: CredentialSource {
             func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential? { nil }
+            func headers(_ id: String, of device: AggregateKey) async throws -> SecretHeaders? { nil }
         }
         var former = AuthenticationChallenge()
         former.previousFailureCount = 1

@@ -22,6 +22,7 @@ import Testing
     private static let user = "Aladdin"
     private static let basic = "open-sesame-basic"
     private static let digest = DigestOrigin.password
+    /// The token in the `Authorization` of requests.
     private static let token = "mF_9.B5f-4.1JqM"
     private static let encoded = Data("\(user):\(basic)".utf8).base64EncodedString()
 
@@ -34,9 +35,8 @@ import Testing
                 decoding: JSON.object(["user": .string("Mufasa"), "password": .string(digest)]).bytes, as: UTF8.self),
             // JSON escapes the quotes of the password, so a part without quotes is searched too.
             texts: [digest, "Circle of"]),
-        Secret(path: "/bearer", answer: #"{"token":"\#(token)"}"#, texts: [token]),
     ]
-    private static let texts = all.flatMap(\.texts) + [unwanted]
+    private static let texts = all.flatMap(\.texts) + [unwanted, token]
     /// A credential that is given only in refused calls.
     private static let unwanted = "given-in-vain"
 
@@ -52,8 +52,9 @@ import Testing
             let text =
                 switch request.path {
                 case "/digest": digests.answer(request)
-                case "/bearer":
+                case "/token":
                     request.headers["Authorization"] == ["Bearer " + token]
+                        && request.headers["Cookie"] == ["a=" + token]
                         ? ok("in") : status(401, #"WWW-Authenticate: Bearer realm="files""#)
                 default:
                     request.headers["Authorization"] == ["Basic " + encoded]
@@ -87,6 +88,7 @@ import Testing
             let done = try await suite.completed(task)
             #expect(done["error"] == .null && done.ends.contains("connectionLost"), "\(secret.path)")
         }
+        try await sendHeaders(url + "/token", suite)
         #expect(server.requests > 0)
         #expect(try await tables(suite) == ["transfer.credentials"])
         try await swept(suite)
@@ -109,13 +111,45 @@ import Testing
             .POST, suite.transferPort, "\(Downloads.session("phone"))/tasks/\(task)/cancel")
     }
 
+    /// Checks that the secret header fields of a task are in their own table alone, and go when it ends.
+    private func sendHeaders(_ url: String, _ suite: TransferSuite) async throws {
+        let headers = #"{"authorization":"Bearer \#(Self.token)","Cookie":"a=\#(Self.token)","X-Open":"x"}"#
+        let session = Downloads.session("phone")
+        let body = #"{"url":"\#(url)","headers":\#(headers),"earliestBeginDate":"2099-01-01T00:00:00.000Z"}"#
+        let waiting = try await suite.call(.POST, suite.transferPort, session + "/downloads", body)
+        let number = try #require(waiting.json["task"]?.int)
+        #expect(try await tables(suite, of: [Self.token]) == ["transfer.request_headers"])
+        for path in ["", "/timeline"] {
+            let read = try await suite.call(.GET, suite.transferPort, "\(session)/tasks/\(number)\(path)")
+            #expect(!String(buffer: read.body).contains(Self.token), "\(path)")
+        }
+        try await suite.call(.POST, suite.transferPort, "\(session)/tasks/\(number)/cancel")
+        try await headersAreGone(suite)
+
+        let task = try await suite.call(
+            .POST, suite.transferPort, session + "/downloads", #"{"url":"\#(url)","headers":\#(headers)}"#)
+        let done = try await suite.completed(try #require(task.json["task"]?.int))
+        #expect(done["response"]?["status"]?.int == 200 && done.ends == ["connectionLost", "finished"])
+        try await headersAreGone(suite)
+
+        let refused = try await suite.send(
+            .POST, suite.transferPort, session + "x/downloads", headers: ["Content-Type": "application/json"],
+            ByteBuffer(string: #"{"url":"\#(url)","headers":\#(headers)}"#))
+        #expect(refused.status == 404 && !String(buffer: refused.body).contains(Self.token))
+        #expect(try await suite.sql("SELECT count(*) FROM transfer.request_headers") == "0")
+    }
+
+    private func headersAreGone(_ suite: TransferSuite) async throws {
+        try await eventually(within: 60, describe: "the header fields of the ended task are removed") {
+            try await suite.sql("SELECT count(*) FROM transfer.request_headers") == "0"
+        }
+    }
+
     /// Gives answers that the service refuses.
     private func giveInVain(_ challenge: String, _ secret: Secret, _ suite: TransferSuite) async throws {
-        let fitting = secret.answer.contains("token") ? #""token""# : #""user":"u","password""#
-        let other = secret.answer.contains("token") ? #""user":"u","password""# : #""token""#
-        let right = "{\(fitting):\"\(Self.unwanted)\"}"
+        let right = #"{"user":"u","password":"\#(Self.unwanted)"}"#
         for (id, text) in [
-            (challenge, Self.text("{\(other):\"\(Self.unwanted)\"}")), ("unknown", Self.text(right)),
+            (challenge, Self.text(#"{"fingerprint":"\#(Self.unwanted)"}"#)), ("unknown", Self.text(right)),
             (challenge, Self.text(right, "performDefaultHandling")),
             (challenge, Self.text(#"{"secret":"\#(Self.unwanted)"}"#)),
             (challenge, #"{"disposition":"useCredential","credential":"\#(Self.unwanted)"}"#),
@@ -140,7 +174,7 @@ import Testing
         #expect(try await tables(suite) == ["transfer.credentials"])
         try await suite.call(
             .POST, suite.transferPort, Downloads.session("phone") + "/invalidate-and-cancel")
-        for task in 1...4 {
+        for task in 1...6 {
             _ = try await suite.send(
                 .POST, suite.transferPort,
                 Downloads.session("phone") + "/callbacks/didFinishDownloadingTo/completion",

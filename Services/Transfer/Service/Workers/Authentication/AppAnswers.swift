@@ -2,19 +2,28 @@ import Contracts
 import Machines
 import TransferMachine
 
-/// A store of credentials, which are neither in the log nor in the state of the machine.
+/// A store of the secrets of apps, which are neither in the log nor in the state of the machine.
 protocol CredentialSource: Sendable {
     /// Returns the credential that an app gave for a challenge; nil if it was removed.
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential?
+    /// Returns the secret header fields of a request; nil if they were removed.
+    func headers(_ id: String, of device: AggregateKey) async throws -> SecretHeaders?
 }
 
 extension TransferStore: CredentialSource {
     /// Retries until the database answers.
     func credential(_ challenge: String, of device: AggregateKey) async throws -> Credential? {
+        try await untilAnswered { try await storedCredential(device, challenge).flatMap { Credential($0) } }
+    }
+
+    /// Retries until the database answers.
+    func headers(_ id: String, of device: AggregateKey) async throws -> SecretHeaders? {
+        try await untilAnswered { try await storedHeaders(device, id) }
+    }
+
+    private func untilAnswered<Answer>(_ query: () async throws -> Answer) async throws -> Answer {
         while true {
-            do { return try await storedCredential(device, challenge).flatMap { Credential($0) } } catch {
-                try await Task.sleep(for: .seconds(1))
-            }
+            do { return try await query() } catch { try await Task.sleep(for: .seconds(1)) }
         }
     }
 }
@@ -23,8 +32,6 @@ extension Credential {
     init?(_ document: CredentialDocument) {
         if let user = document.user {
             self = .password(user: user, password: document.password ?? "")
-        } else if let token = document.token {
-            self = .bearer(token: token)
         } else if document.fingerprint != nil {
             self = .serverTrust
         } else {

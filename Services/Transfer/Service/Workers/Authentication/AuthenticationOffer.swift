@@ -4,11 +4,12 @@ import Foundation
 import NIOHTTP1
 import TransferMachine
 
-/// A supported authentication scheme that a server offers.
+/// A supported authentication scheme that a server offers. Other schemes, such as Bearer, ask nothing of the app: the
+/// response of the server is the result.
 struct AuthenticationOffer {
     private enum Kind {
         case digest(DigestChallenge)
-        case bearer, basic
+        case basic
     }
 
     /// The largest number of bytes of a realm. The app gets the hash of a longer one.
@@ -31,7 +32,6 @@ struct AuthenticationOffer {
         case "digest":
             guard let digest = DigestChallenge(challenge) else { return nil }
             kind = .digest(digest)
-        case "bearer": kind = .bearer
         case "basic": kind = .basic
         default: return nil
         }
@@ -41,8 +41,7 @@ struct AuthenticationOffer {
 
     private var strength: Int {
         switch kind {
-        case .digest(let challenge): challenge.hash == .sha256 ? 3 : 2
-        case .bearer: 1
+        case .digest(let challenge): challenge.hash == .sha256 ? 2 : 1
         case .basic: 0
         }
     }
@@ -52,7 +51,6 @@ struct AuthenticationOffer {
         var challenge = AuthenticationChallenge()
         switch kind {
         case .digest: challenge.authenticationMethod = .digest
-        case .bearer: challenge.authenticationMethod = .bearer
         case .basic: challenge.authenticationMethod = .basic
         }
         challenge.host = origin.host
@@ -73,7 +71,6 @@ struct AuthenticationOffer {
             user.contains(":") ? nil : .basic(user: user, password: password)
         case (.digest(let challenge), .password(let user, let password)):
             .digest(DigestAnswer(challenge, user: user, password: password))
-        case (.bearer, .bearer(let token)): Self.isToken68(token) ? .bearer(token) : nil
         default: nil
         }
     }
@@ -83,21 +80,11 @@ struct AuthenticationOffer {
         guard case .digest(let challenge) = kind, challenge.isStale else { return nil }
         return challenge
     }
-
-    /// Whether a text is a valid Bearer token (RFC 6750 section 2.1).
-    private static func isToken68(_ token: String) -> Bool {
-        !token.isEmpty
-            && token.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) || (0x61...0x7A).contains($0)
-                    || "-._~+/=".utf8.contains($0)
-            }
-    }
 }
 
 /// An authentication scheme with its credential.
 enum AuthenticationScheme {
     case basic(user: String, password: String)
-    case bearer(String)
     case digest(DigestAnswer)
 
     /// Returns the value of `Authorization` for one request.
@@ -106,7 +93,6 @@ enum AuthenticationScheme {
         case .basic(let user, let password):
             // RFC 7617. UTF-8, even if the server does not ask for it.
             return "Basic \(Data("\(user):\(password)".utf8).base64EncodedString())"
-        case .bearer(let token): return "Bearer \(token)"
         case .digest(var answer):
             defer { self = .digest(answer) }
             return answer.authorization(method, target)

@@ -3,7 +3,6 @@ import Contracts
 /// A credential that an app gave for a challenge. Its description and mirror never contain the secret.
 enum Credential: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     case password(user: String, password: String)
-    case bearer(token: String)
     /// Trust in the certificate of the challenge.
     case serverTrust
 

@@ -1,5 +1,6 @@
 import Contracts
 import NIOHTTP1
+import OrderedCollections
 import Synchronization
 import TestSupport
 import Testing
@@ -39,19 +40,30 @@ import Testing
         #expect(outcome.asked == [Self.challenge(.basic, server)])
     }
 
-    @Test func `a bearer token is sent unchanged, an invalid one is not sent`() async throws {
+    /// A request with its own token gets the answer of the server, because Bearer is no challenge for an app.
+    @Test func `a 401 that offers only Bearer is the response`() async throws {
         let server = try await CannedServer.start { request in
             request.headers["Authorization"] == ["Bearer mF_9.B5f-4.1JqM"]
                 ? ok("in") : status(401, #"WWW-Authenticate: Bearer realm="files", error="invalid_token""#)
         }
-        var fetching = try Fetching(server.url(), from: server)
-        fetching.decide = { _ in .use(.bearer(token: "mF_9.B5f-4.1JqM")) }
-        #expect(try await fetching.run().body == "in")
-        for token in ["a b", "a\r\nX: y", ""] {
-            fetching.decide = { _ in .use(.bearer(token: token)) }
-            #expect(
-                try await fetching.failure() == FetchFailure(.authenticationRequired, Self.challenge(.bearer, server)))
+        for (token, code) in [("mF_9.B5f-4.1JqM", 200), ("expired", 401)] {
+            var fetching = try Fetching(server.url(), from: server, headers: ["Authorization": "Bearer \(token)"])
+            fetching.decide = { _ in .ask }
+            let outcome = try await fetching.run()
+            #expect(outcome.status == code && outcome.asked.isEmpty)
         }
+        #expect(server.requests == 2)
+    }
+
+    /// The answer to a challenge replaces the refused field of the request.
+    @Test func `a Basic challenge follows a refused Authorization of the request`() async throws {
+        let server = try await CannedServer.start { request in
+            request.headers["Authorization"] == ["Basic dTpw"] ? ok("in") : Self.basic
+        }
+        var fetching = try Fetching(server.url(), from: server, headers: ["Authorization": "Bearer old"])
+        fetching.decide = { _ in .use(.password(user: "u", password: "p")) }
+        let outcome = try await fetching.run()
+        #expect(outcome.body == "in" && outcome.asked == [Self.challenge(.basic, server)])
     }
 
     @Test func `a proxy challenge is answered in Proxy-Authorization`() async throws {
@@ -108,10 +120,7 @@ import Testing
         }
         #expect(try await fetching.failure() == FetchFailure(.authenticationRequired))
         #expect(
-            asked.all.withLock(\.self) == [
-                Self.challenge(.digest, server), Self.challenge(.bearer, server, realm: nil),
-                Self.challenge(.basic, server),
-            ])
+            asked.all.withLock(\.self) == [Self.challenge(.digest, server), Self.challenge(.basic, server)])
     }
 
     private final class Asked: Sendable { let all = Mutex<[AuthenticationChallenge]>([]) }
@@ -141,15 +150,17 @@ import Testing
     }
 
     @Test func `printed credentials do not show their secrets`() {
-        for credential in [Credential.password(user: "u5er", password: "5ecret"), .bearer(token: "5ecret")] {
-            for text in [
-                "\(credential)", String(reflecting: credential), "\(ChallengeDecision.use(credential))",
-                "\([credential])", "\(credential as Any)",
-            ] { #expect(!text.contains("5e"), "\(text.count)") }
+        let credential = Credential.password(user: "u5er", password: "5ecret")
+        let headers = SecretHeaders(values: ["Authorization": "Bearer 5ecret"])
+        for secret in [credential, headers] as [any Sendable] {
+            for text in ["\(secret)", String(reflecting: secret), "\([secret])", "\(secret as Any)"] {
+                #expect(!text.contains("5e"), "\(text.count)")
+            }
             var dumped = ""
-            dump(credential, to: &dumped)
+            dump(secret, to: &dumped)
             #expect(!dumped.contains("5e"))
         }
+        #expect(!"\(ChallengeDecision.use(credential))".contains("5e"))
     }
 }
 
