@@ -59,7 +59,8 @@ struct HonestDevice: Sendable {
             try await client.require(after(Call(.PUT, session, [:])), to: transfer)
             let url = JSON.string("\(transfer)/content/\(content)")
             let download = Call(
-                .POST, session + "/downloads", ["url": url, "earliestBeginDate": "2099-01-01T00:00:00.000Z"])
+                .POST, session + "/downloads",
+                ["url": url, "earliestBeginDate": "2099-01-01T00:00:00.000Z", "resume": true])
             try await client.require(download, to: transfer)
         }
         return HonestDevice(name: name, staysOnScreen: staysOnScreen, token: token)

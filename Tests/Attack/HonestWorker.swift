@@ -117,7 +117,7 @@ struct HonestWorker {
         let session = app + "/sessions/s"
         guard number % 30 != 1 else {
             let url = honest.suite.replicas(of: .transfer)[0].directAddress + "/content/\(HonestDevice.content)"
-            await perform(.download, Call(.POST, session + "/downloads", ["url": .string(url)]))
+            await perform(.download, Call(.POST, session + "/downloads", ["url": .string(url), "resume": true]))
             return
         }
         let isOn = isOn[.suspendTask] ?? true

@@ -43,7 +43,8 @@ extension Door {
         ) {
             .upload(
                 app: app, session: session,
-                $0.transferRequest(secretHeaders: $0.headers.separated.secret.map { _ in "h" }), .body(AppFile()))
+                $0.transferRequest(secretHeaders: $0.headers.separated.secret.map { _ in "h" }), .body(AppFile()),
+                resumes: $0.resume)
         },
         .rest(ClaimRequest.self, ["name": "film"], \.transfer) { .claim(DoorSuite.task, name: $0.name) },
         Door(

@@ -57,8 +57,8 @@ package struct TransferLife: Life {
         try hold(
             device.limitsOfApps == limits.map { $0 + length }, "an outage extends the limits of apps by its length")
         for (key, session) in before.sessions {
-            let deadlines = device[key]?.tasks.map(\.deadline)
-            try hold(deadlines == session.tasks.map(\.deadline), "the limit of a task itself continues")
+            let timeouts = device[key]?.tasks.map(\.timeout)
+            try hold(timeouts == session.tasks.map(\.timeout), "the limit of a task itself continues")
         }
     }
 
@@ -149,7 +149,7 @@ package struct TransferLife: Life {
             if roll(4) == 0 { request.earliestBeginDate = now + .seconds(Int64(roll(60))) }
             request.priority = Double(roll(3)) / 2
             if roll(4) == 0 { request.secretHeaders = "h" }
-            return .download(app: app, session: id, request)
+            return .download(app: app, session: id, request, resumes: roll(3) > 0)
         case 4: return roll(2) == 0 ? .suspend(place) : .resume(place)
         case 5: return roll(3) == 0 ? .cancel(place) : .resume(place)
         case 6: return roll(8) == 0 ? .invalidateSession(app: app, session: id, cancels: roll(2) == 0) : .resume(place)
@@ -172,7 +172,7 @@ package struct TransferLife: Life {
         case 17:
             var request = TransferRequest(url: "http://files.example/up")
             request.method = "POST"
-            return .upload(app: app, session: id, request, .file("f\(roll(3))"))
+            return .upload(app: app, session: id, request, .file("f\(roll(3))"), resumes: roll(3) > 0)
         case 18: return roll(4) == 0 ? .removeFile(app: app, name: "f\(roll(3))") : .reportSent(claim, total: roll(600))
         case 19:
             return roll(2) == 0
@@ -180,7 +180,7 @@ package struct TransferLife: Life {
         case 20: return roll(3) == 0 ? .cancelByProducingResumeData(place) : .followRedirect(claim, elsewhere())
         case 21:
             let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
-            return .downloadResuming(app: app, session: id, resumeData: data, RequestChanges())
+            return .downloadResuming(app: app, session: id, resumeData: data, RequestChanges(), resumes: roll(3) > 0)
         case 22:
             var challenge = AuthenticationChallenge()
             challenge.host = "files.example"

@@ -55,7 +55,7 @@ extension Story {
         try await app(.PUT, .transfer, Self.session, ["sessionSendsLaunchEvents": true])
         let task = try await app(
             .POST, .transfer, Self.session + "/downloads",
-            ["url": .string("http://127.0.0.1:\(suite.proxy.port)/content/film")])
+            ["url": .string("http://127.0.0.1:\(suite.proxy.port)/content/film"), "resume": true])
         #expect(task.status == 201)
         #expect(task.json["task"]?.int == 1)
         #expect(task.json["isDiscretionary"]?.bool == true, "the task was started in the background")

@@ -41,7 +41,7 @@ final class Witness: Sendable {
             .POST, .transfer, app + "/sessions/s/downloads",
             [
                 "url": .string(suite.address(.transfer) + "/content/none"),
-                "earliestBeginDate": "2099-01-01T00:00:00.000Z",
+                "earliestBeginDate": "2099-01-01T00:00:00.000Z", "resume": true,
             ])
         for service in [SuiteService.fetch, .push] {
             // From now on, both services know the device.

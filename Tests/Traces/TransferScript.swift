@@ -9,20 +9,21 @@ package import TransferMachine
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 63
+    package static let fewestTraces = 66
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 
 extension TraceScript<TransferMachine> {
     /// At the beginning the device is on Wi-Fi with a full battery, and the apps `a` and `b` are installed. `a` is in the
     /// foreground and has created the session `s`. By default a step is about `a`, `s`, task 1 and its latest `epoch`.
-    /// `tasks` shows the tasks of the session: the state, and after a space the reason why it waits.
+    /// `resume` of a step that creates a task resumes it at once. `tasks` shows the tasks of the session: the state, and
+    /// after a space the reason why it waits.
     package static func transfer(_ trace: Trace) throws -> Self {
         var policy = TransferPolicy()
         policy.jitterPercent = 0
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["configuration"]
-        script.members = ["session", "task", "worker", "epoch"]
+        script.members = ["session", "task", "worker", "epoch", "resume"]
         let beginning: [JSON] = [
             ["do": "register", "with": ["profile": "ios18"]], ["do": "install", "app": "a"],
             ["do": "install", "app": "b"], ["do": "launch"],
@@ -79,6 +80,7 @@ extension TraceScript<TransferMachine> {
         let (app, session, with) = (taskKey.app, taskKey.session, step.with)
         let epoch = step["epoch"]?.int ?? player.state.task(taskKey)?.epoch ?? 0
         let claim = AttemptClaim(taskKey, epoch: epoch, worker: step["worker"]?.string ?? "m1")
+        let resumes = step["resume"]?.bool == true
         let total = with["total"]?.int ?? with.int ?? 0
         switch step.action {
         case "openSession": return .openSession(app: app, session: session, try SessionConfiguration(json: with))
@@ -91,12 +93,13 @@ extension TraceScript<TransferMachine> {
                 let moment = player.moment + .seconds(seconds - step.at)
                 request = request.overlaid(with: ["earliestBeginDate": .string(moment.description)])
             }
-            return .download(app: app, session: session, try TransferRequest(json: request))
+            return .download(app: app, session: session, try TransferRequest(json: request), resumes: resumes)
         case "downloadResuming":
             // `with` is the identifier of the task that produced the resume data.
             let left = TaskKey(app: app, session: session, task: with.int ?? 1)
             return .downloadResuming(
-                app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init())
+                app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init(),
+                resumes: resumes)
         case "storeFile":
             var file = AppFile()
             file.pieces = [StoredPiece(length: with["length"]?.int ?? 1000, name: "piece")]
@@ -105,7 +108,7 @@ extension TraceScript<TransferMachine> {
         case "upload":
             let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
             let request = try TransferRequest(json: blank.overlaid(with: with))
-            return .upload(app: app, session: session, request, .file("f"))
+            return .upload(app: app, session: session, request, .file("f"), resumes: resumes)
         case "resume": return .resume(taskKey)
         case "suspend": return .suspend(taskKey)
         case "cancel": return .cancel(taskKey)

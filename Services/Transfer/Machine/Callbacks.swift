@@ -2,7 +2,7 @@ public import Contracts
 public import Records
 public import Timeline
 
-/// A time limit that passes only while the code of an app runs.
+/// A time limit that can be stopped, for example while the code of an app does not run.
 public struct Countdown: Record, Equatable {
     /// The remaining time of a stopped countdown.
     public var left = Interval.zero

@@ -7,13 +7,15 @@ public enum TransferCommand: Sendable, Equatable {
     case openSession(app: String, session: String, SessionConfiguration)
     /// `invalidateAndCancel` if `cancels` is true, else `finishTasksAndInvalidate`.
     case invalidateSession(app: String, session: String, cancels: Bool)
-    /// Creates a download task.
-    case download(app: String, session: String, TransferRequest)
-    /// Creates a download task that continues from resume data. Resume data can be used once.
-    case downloadResuming(app: String, session: String, resumeData: String, RequestChanges)
-    /// Creates an upload task.
-    case upload(app: String, session: String, TransferRequest, UploadSource)
-    /// Resumes a suspended task.
+    /// Creates a download task, and resumes it if `resumes` is true.
+    case download(app: String, session: String, TransferRequest, resumes: Bool = false)
+    /// Creates a download task that continues from resume data, and resumes it if `resumes` is true. Resume data can be
+    /// used once.
+    case downloadResuming(
+        app: String, session: String, resumeData: String, RequestChanges, resumes: Bool = false)
+    /// Creates an upload task, and resumes it if `resumes` is true.
+    case upload(app: String, session: String, TransferRequest, UploadSource, resumes: Bool = false)
+    /// Resumes a suspended task. New tasks are suspended.
     case resume(TaskKey)
     /// Suspends a running task.
     case suspend(TaskKey)

@@ -26,10 +26,18 @@ extension TransferMachine {
             guard let app = event.app else { return }
             apps[app]?.sessions.removeValue(forKey: event.session)
         case .taskCreated(let event): apply(event)
-        case .taskResumed(let event): change(event) { $0.state = .running }
+        case .taskResumed(let event):
+            change(event) { task in
+                task.state = .running
+                task.hasStarted = true
+                task.isDiscretionary = event.discretionary
+                task.timeout.until = event.deadline
+                task.delayedUntil = event.delayedUntil
+            }
         case .taskSuspended(let event):
             change(event) { task in
                 task.state = .suspended
+                task.timeout.stop(at: time)
                 task.waiting = nil
                 task.waitsUntil = nil
             }
@@ -99,7 +107,7 @@ extension TransferMachine {
         }
     }
 
-    private mutating func changeSession(
+    mutating func changeSession(
         _ app: String?, _ id: String, _ body: (inout BackgroundSession) -> Void
     ) {
         guard let app, var session = apps[app]?.sessions[id] else { return }
@@ -113,7 +121,7 @@ extension TransferMachine {
         }
     }
 
-    private mutating func change(_ event: some TransferTaskEventData, _ body: (inout TransferTask) -> Void) {
+    mutating func change(_ event: some TransferTaskEventData, _ body: (inout TransferTask) -> Void) {
         changeSession(event.app, event.session) { session in
             guard let index = session.tasks.firstIndex(where: { $0.task == event.task }) else { return }
             body(&session.tasks[index])
@@ -152,97 +160,6 @@ extension TransferMachine {
         apps[app, default: AppView()].state = event.state
         apps[app]?.forceQuit = event.forceQuit
         for id in apps[app]?.sessions.keys ?? [] { changeSession(app, id) { $0.note(event.state, at: time) } }
-    }
-
-    private mutating func apply(_ event: TransferEvent.TaskCreated) {
-        var task = TransferTask(
-            task: event.task, kind: event.kind, request: event.request, isDiscretionary: event.discretionary,
-            body: event.body, deadline: event.deadline, file: event.file, delayedUntil: event.delayedUntil)
-        if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
-            task.takeOver(left)
-        }
-        changeSession(event.app, event.session) { session in
-            session.lastTask = event.task
-            session.tasks.append(task)
-        }
-    }
-
-    private mutating func apply(_ event: TransferEvent.TaskCompleted) {
-        change(event) { task in
-            task.state = .completed
-            task.error = event.error
-            // The fields are removed now. A resumed download sends them again.
-            task.request.secretHeaders = nil
-            task.sha256 = event.sha256
-            task.waiting = nil
-            task.waitsUntil = nil
-            task.retryAt = nil
-            task.challenge = nil
-            task.undeliveredBytes = 0
-            task.undeliveredResume = nil
-        }
-        if let data = event.error?.resumeData, let app = event.app, let task = task(event.taskKey) {
-            apps[app]?.keep(ResumableDownload(task), as: data)
-        }
-        changeSession(event.app, event.session) { session in
-            session.undelivered.append(event.task)
-            session.hasNews = true
-        }
-    }
-
-    private mutating func apply(_ event: TransferEvent.AttemptScheduled) {
-        change(event) { task in
-            task.epoch = event.epoch
-            task.attempt = Attempt(epoch: event.epoch, from: event.from)
-            task.waiting = nil
-            task.waitsUntil = nil
-            task.retryAt = nil
-            task.bytesSent = 0
-            task.progressAt = nil
-            task.currentURL = nil
-            if event.from == 0 { task.forgetBytes() }
-        }
-    }
-
-    private mutating func apply(_ event: TransferEvent.AttemptStarted, at time: Instant) {
-        change(event) { task in
-            task.attempt?.worker = event.worker
-            let from = task.attempt?.from ?? 0
-            let record = AttemptRecord(startedAt: time, from: from, to: from)
-            task.attempts = task.attempts.suffix(Self.keptAttempts - 1) + [record]
-        }
-    }
-
-    private mutating func apply(_ event: TransferEvent.ResponseReceived) {
-        change(event) { task in
-            if event.from == 0 { task.forgetBytes() }
-            if task.response == nil { task.response = event.response }
-            task.attempt?.from = event.from
-            // Empty segments would count towards the limit of segments.
-            task.segments.removeAll { $0.length == 0 }
-            task.segments.append(Segment(epoch: event.epoch, length: 0))
-            let rest = event.response.contentLength.map { $0.heldToBytes + event.from.heldToBytes }
-            task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
-            if let last = task.attempts.indices.last { task.attempts[last].from = event.from }
-            if event.from > 0, !event.isDelivered { task.undeliveredResume = event.from }
-        }
-    }
-
-    private mutating func apply(_ event: TransferEvent.AttemptEnded) {
-        change(event) { task in
-            let broughtBytes = event.to > task.attempt?.from ?? 0
-            if task.attempt?.worker != nil, let last = task.attempts.indices.last {
-                task.attempts[last].end = event.end
-                task.attempts[last].to = event.to
-            }
-            task.attempt = nil
-            task.retryAt = event.retryAt
-            if event.end == .resourceChanged { task.forgetBytes() }
-            guard event.retryAt != nil else { return }
-            task.failures = broughtBytes ? 1 : task.failures + 1
-            let isOfConnecting = event.end == .cannotConnect || event.end == .hostNotFound
-            task.connectFailures = isOfConnecting ? task.connectFailures + 1 : 0
-        }
     }
 
     private mutating func apply(_ event: TransferEvent.EventsDelivered) {
@@ -289,12 +206,5 @@ extension TransferMachine {
             session.credentials.removeAll { $0.challenge.isOfSameSpace(as: held.challenge) }
             session.credentials.append(held)
         }
-    }
-}
-
-extension AppView {
-    fileprivate mutating func keep(_ left: ResumableDownload, as data: String) {
-        resumable[data] = left
-        if resumable.count > TransferMachine.keptResumeData { resumable.removeFirst() }
     }
 }

@@ -11,11 +11,10 @@ public import Timeline
 ///
 /// ```mermaid
 /// stateDiagram-v2
-///     [*] --> running: download
-///     running --> suspended: suspend
+///     [*] --> suspended: download, upload
 ///     suspended --> running: resume
+///     running --> suspended: suspend
 ///     running --> completed: finished, failed, resource time-out
-///     suspended --> completed: resource time-out
 ///     running --> canceling: cancel, force quit
 ///     suspended --> canceling: cancel, force quit
 ///     canceling --> completed
@@ -55,7 +54,7 @@ public struct TransferMachine: Machine {
         for (_, session) in sessions {
             var moments = [session.finishing?.countdown.until].compactMap { $0 }
             for task in session.tasks where task.state != .completed {
-                moments.append(task.deadline)
+                if let moment = task.timeout.until { moments.append(moment) }
                 if let moment = task.waitsUntil { moments.append(moment) }
                 if let moment = task.challenge?.countdown?.until { moments.append(moment) }
             }
@@ -89,12 +88,12 @@ extension Decision<TransferMachine> {
             try openSession(SessionKey(app: app, session: session), configuration)
         case .invalidateSession(let app, let session, let cancels):
             try invalidateSession(SessionKey(app: app, session: session), cancels: cancels)
-        case .download(let app, let session, let request):
-            try create(.download, SessionKey(app: app, session: session), request)
-        case .downloadResuming(let app, let session, let resumeData, let changes):
-            try createResuming(SessionKey(app: app, session: session), resumeData, changes)
-        case .upload(let app, let session, let request, let source):
-            try create(.upload, SessionKey(app: app, session: session), request, source)
+        case .download(let app, let session, let request, let resumes):
+            try create(.download, SessionKey(app: app, session: session), request, resumes: resumes)
+        case .downloadResuming(let app, let session, let resumeData, let changes, let resumes):
+            try createResuming(SessionKey(app: app, session: session), resumeData, changes, resumes: resumes)
+        case .upload(let app, let session, let request, let source, let resumes):
+            try create(.upload, SessionKey(app: app, session: session), request, source, resumes: resumes)
         case .resume(let taskKey): try resume(taskKey)
         case .suspend(let taskKey): try suspend(taskKey)
         case .cancel(let taskKey): try cancel(taskKey, producesResumeData: false)

@@ -9,11 +9,13 @@ public struct TransferTask: Record, Equatable {
     public var kind = TransferKind.download
     public var request: TransferRequest
     public var isDiscretionary = false
-    public var state = TransferState.running
+    public var state = TransferState.suspended
+    /// Whether the app has resumed the task at least once.
+    public var hasStarted = false
     /// The file that an upload sends.
     public var body: AppFile?
-    /// The time at which the task fails if it has not finished.
-    public var deadline = Instant.epoch
+    /// The rest of `timeoutIntervalForResource`. It is stopped while the task is suspended.
+    public var timeout = Countdown()
     /// The prefix of the names of its files in storage.
     public var file = ""
     /// The reason why a running task has no attempt; nil in all other cases.
@@ -40,7 +42,7 @@ public struct TransferTask: Record, Equatable {
     public var error: TransferFailure?
     /// The SHA-256 digest of the finished file, in hexadecimal.
     public var sha256: String?
-    /// The earliest start of a task that was created in the background after a wake, set by the resume-rate limiter.
+    /// The earliest begin of a task that was started in the background after a wake, set by the resume-rate limiter.
     public var delayedUntil: Instant?
     /// The bytes of the body that the last attempt has sent.
     public var bytesSent = 0

@@ -82,7 +82,8 @@ struct TransferRoutes: Sendable {
         let session = Self.sessions + "/{identifier}"
         let path = session + "/tasks/{task}"
         table.add(
-            .post, session + "/downloads", "Creates and resumes a download task", body: DownloadRequest.self,
+            .post, session + "/downloads", "Creates a download task, which is suspended unless resume is true",
+            body: DownloadRequest.self,
             .status(.created), .refuses(.ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed])
         ) { download, call in
             try requireAllowed(download.url)
@@ -92,7 +93,8 @@ struct TransferRoutes: Sendable {
             }
         }
         table.add(
-            .post, session + "/uploads", "Creates and resumes an upload task", body: UploadRequest.self,
+            .post, session + "/uploads", "Creates an upload task, which is suspended unless resume is true",
+            body: UploadRequest.self,
             .status(.created),
             .refuses(
                 .ofNewTask + [
@@ -104,7 +106,7 @@ struct TransferRoutes: Sendable {
             return Reply(TaskDocument(found), etag: etag)
         }
         let actions: [(String, String, @Sendable (TaskKey) -> TransferCommand)] = [
-            ("resume", "Resumes a suspended task", { .resume($0) }),
+            ("resume", "Starts a new task, or resumes a suspended one", { .resume($0) }),
             ("suspend", "Suspends a task", { .suspend($0) }), ("cancel", "Cancels a task", { .cancel($0) }),
             (
                 "cancel-by-producing-resume-data",
@@ -148,7 +150,7 @@ struct TransferRoutes: Sendable {
             try await keep(upload.headers, call) { secret, naming in
                 let request = upload.transferRequest(secretHeaders: secret)
                 let command = TransferCommand.upload(
-                    app: try call.app, session: try call.session, request, found.0)
+                    app: try call.app, session: try call.session, request, found.0, resumes: upload.resume)
                 return try await createTask(command, call, problem: found.1, namings: [file, naming])
             }
         }

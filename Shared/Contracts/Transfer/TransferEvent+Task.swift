@@ -2,35 +2,37 @@ public import Records
 public import Timeline
 
 extension TransferEvent {
-    /// An app created a task, which started at once.
+    /// An app created a task, which is suspended until the app resumes it.
     public struct TaskCreated: TransferTaskEventData {
         public static let type = "transfer.task.created"
 
         public var taskKey: Flattened<TaskKey>
         /// The body of an upload.
         public var body: AppFile?
-        /// The time at which the task fails unless it has finished: `timeoutIntervalForResource`.
-        public var deadline: Instant
-        /// The earliest start of a task that was created during a wake: the resume-rate limiter.
-        public var delayedUntil: Instant?
-        /// Whether the task is discretionary, by request or because the app is in the background.
-        public var discretionary = false
         /// The name of the task's bytes in storage.
         public var file: String
         public var kind = TransferKind.download
         public var request: TransferRequest
         /// The resume data of an earlier task, which can't be used again.
         public var resumeData: String?
+        /// The time that the task has while it is not suspended: `timeoutIntervalForResource`.
+        public var timeout = Interval.zero
     }
 
-    /// An app resumed a suspended task.
+    /// An app resumed a suspended task. The first time starts the task.
     public struct TaskResumed: TransferTaskEventData {
         public static let type = "transfer.task.resumed"
 
         public var taskKey: Flattened<TaskKey>
+        /// The time at which the task fails unless it has finished or is suspended.
+        public var deadline: Instant
+        /// The earliest begin of a task that was started during a wake: the resume-rate limiter.
+        public var delayedUntil: Instant?
+        /// Whether the task is discretionary, by request or because it was started while the app was in the background.
+        public var discretionary = false
     }
 
-    /// An app suspended a task.
+    /// An app suspended a task. Its time limit stops.
     public struct TaskSuspended: TransferTaskEventData {
         public static let type = "transfer.task.suspended"
 

@@ -68,7 +68,7 @@ extension Action {
         case .download(let app):
             return Call(
                 .transfer, "POST", ofApp + "/sessions/{session}/downloads", [device, app, Self.session],
-                ["url": .string(url)])
+                ["url": .string(url), "resume": true])
         case .answerChallenge(let app, let challenge):
             return Call(
                 .transfer, "POST", ofApp + "/challenges/{challenge}", [device, app, challenge],

@@ -8,13 +8,13 @@ import Timeline
 extension Decision<TransferMachine> {
     mutating func create(
         _ kind: TransferKind, _ key: SessionKey, _ request: TransferRequest,
-        _ source: UploadSource? = nil
+        _ source: UploadSource? = nil, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
         guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
         let body = try source.map { source throws(TransferRefusal) in try self.body(source, of: key.app) }
         let file = identifier()
-        create(session, key) { event in
+        create(session, key, resumes: resumes) { event in
             event.kind = kind
             event.request = request
             event.body = body
@@ -23,11 +23,11 @@ extension Decision<TransferMachine> {
     }
 
     mutating func createResuming(
-        _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges
+        _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
         guard let left = state.apps[key.app]?.resumable[resumeData] else { throw .unusableResumeData }
-        create(session, key) { event in
+        create(session, key, resumes: resumes) { event in
             event.request = left.request
             event.request.earliestBeginDate = changes.earliestBeginDate
             event.request.priority = changes.priority ?? left.request.priority
@@ -51,17 +51,14 @@ extension Decision<TransferMachine> {
     }
 
     private mutating func create(
-        _ session: BackgroundSession, _ key: SessionKey, _ fill: (inout TransferEvent.TaskCreated) -> Void
+        _ session: BackgroundSession, _ key: SessionKey, resumes: Bool,
+        _ fill: (inout TransferEvent.TaskCreated) -> Void
     ) {
-        let isInForeground = state.apps[key.app]?.state == .foreground
-        let taskKey = key.task(session.lastTask &+ 1)
-        var created = TransferEvent.TaskCreated(taskKey)
-        // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
-        created.discretionary = session.configuration.isDiscretionary || !isInForeground
-        created.deadline = now + session.configuration.timeoutIntervalForResource
-        if !isInForeground { created.delayedUntil = policy.delay(after: session.relaunches).map { now + $0 } }
+        var created = TransferEvent.TaskCreated(key.task(session.lastTask &+ 1))
+        created.timeout = session.configuration.timeoutIntervalForResource
         fill(&created)
         emit(.taskCreated(created))
+        if resumes { start(created.taskKey) }
     }
 
     /// Throws unless the state has room for something new and for the growth of its unfinished tasks.
@@ -86,7 +83,23 @@ extension Decision<TransferMachine> {
     mutating func resume(_ taskKey: TaskKey) throws(TransferRefusal) {
         try requireRunning(taskKey.app)
         guard try task(taskKey).state == .suspended else { return }
-        emit(.taskResumed(.init(taskKey)))
+        start(taskKey)
+    }
+
+    /// Starts a suspended task, or lets it continue (Apple, `URLSessionTask.resume()`: new tasks are suspended).
+    private mutating func start(_ taskKey: TaskKey) {
+        guard let session = state[taskKey.sessionKey], let task = session[taskKey.task] else { return }
+        let isInForeground = state.apps[taskKey.app]?.state == .foreground
+        var resumed = TransferEvent.TaskResumed(taskKey)
+        resumed.deadline = now + task.timeout.left
+        resumed.discretionary = task.isDiscretionary
+        resumed.delayedUntil = task.delayedUntil
+        if !task.hasStarted {
+            // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
+            resumed.discretionary = session.configuration.isDiscretionary || !isInForeground
+            resumed.delayedUntil = isInForeground ? nil : policy.delay(after: session.relaunches).map { now + $0 }
+        }
+        emit(.taskResumed(resumed))
     }
 
     mutating func suspend(_ taskKey: TaskKey) throws(TransferRefusal) {
@@ -108,10 +121,12 @@ extension Decision<TransferMachine> {
         complete(taskKey, error, producesResumeData: producesResumeData)
     }
 
-    /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task.
+    /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task. Suspended tasks have
+    /// none (Apple, `URLSessionTask.State.suspended`).
     mutating func expireTasks() {
         for (key, session) in state.sessions {
-            for task in session.tasks where task.state != .completed && task.deadline <= now {
+            for task in session.tasks {
+                guard task.state == .running, let deadline = task.timeout.until, deadline <= now else { continue }
                 let taskKey = key.task(task.task)
                 endAttempt(taskKey, .expired)
                 complete(taskKey, .timedOut, producesResumeData: true)

@@ -23,7 +23,7 @@ struct TaskDocument: Record {
     var rate: Nullable<Double> = nil
     var response: Nullable<ResponseHead> = nil
     var sha256: Nullable<String> = nil
-    var state = TransferState.running
+    var state = TransferState.suspended
     var task = 0
     var until: Nullable<Instant> = nil
     var url = ""

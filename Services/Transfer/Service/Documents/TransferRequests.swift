@@ -13,6 +13,8 @@ struct DownloadRequest: Record, Equatable {
     /// The header fields of the request. The log contains neither `Authorization` nor `Cookie`.
     var headers: Defaulted<OrderedDictionary<String, String>> = [:]
     var priority: Double?
+    /// Whether the new task is resumed at once. Otherwise it is suspended, as on iOS.
+    var resume: Defaulted<Bool> = false
     var resumeData: String?
     var url: String?
 
@@ -38,18 +40,19 @@ struct DownloadRequest: Record, Equatable {
             request.priority = priority ?? request.priority
             request.countOfBytesClientExpectsToReceive = countOfBytesClientExpectsToReceive
             request.countOfBytesClientExpectsToSend = countOfBytesClientExpectsToSend
-            return .download(app: app, session: session, request)
+            return .download(app: app, session: session, request, resumes: resume)
         case (nil, let resumeData?):
             guard headers.isEmpty else {
                 throw .invalidDocument.with(
                     detail:
-                        "headers: a resumed download has the headers of its first request; only Authorization and Cookie "
-                        + "are sent again")
+                        "headers: a resumed download has the headers of its first request; only Authorization and "
+                        + "Cookie are sent again")
             }
             return .downloadResuming(
                 app: app, session: session, resumeData: resumeData,
                 RequestChanges(
-                    earliestBeginDate: earliestBeginDate, priority: priority, secretHeaders: secretHeaders))
+                    earliestBeginDate: earliestBeginDate, priority: priority, secretHeaders: secretHeaders),
+                resumes: resume)
         default: throw .invalidDocument.with(detail: "either url or resumeData is required")
         }
     }
@@ -65,6 +68,8 @@ struct UploadRequest: Record, Equatable {
     var headers: Defaulted<OrderedDictionary<String, String>> = [:]
     var method: Defaulted<String> = "POST"
     var priority: Double?
+    /// Whether the new task is resumed at once. Otherwise it is suspended, as on iOS.
+    var resume: Defaulted<Bool> = false
     var url = ""
 
     enum Constraints {

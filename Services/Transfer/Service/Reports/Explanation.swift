@@ -18,7 +18,7 @@ struct Explanation: Record {
     }
 
     struct Task: Record {
-        /// The time at which the task fails if it has not finished.
+        /// The time at which the task fails if it has not finished; nil while it is suspended.
         var deadline: Nullable<Instant> = nil
         /// All conditions that must change before the task moves. The first one is `waiting` of the task.
         var hindrances: [Hindrance] = []
@@ -61,7 +61,7 @@ struct Explanation: Record {
                 told.isMoving = task.attempt != nil
                 told.isDiscretionary = task.isDiscretionary
                 if task.attempt == nil { told.hindrances = device.hindrances(of: task, in: key, at: now, policy) }
-                told.deadline = task.deadline
+                told.deadline = task.timeout.until
                 return told
             }
             sessions.append(told)

@@ -34,7 +34,7 @@ import TransferMachine
                 }
                 var request = TransferRequest(url: "http://files.example/\(places.count)")
                 if headers > 0 { request.headers = ["X": String(repeating: "y", count: headers)] }
-                try life.submit(.download(app: "a", session: session, request))
+                try life.submit(.download(app: "a", session: session, request, resumes: true))
                 places.append(TaskKey(app: "a", session: session, task: places.count % 64 + 1))
             }
         } catch TransferRefusal.deviceFull { return places }

@@ -68,11 +68,12 @@ import Timeline
 
             let upload = try await suite.send(
                 .POST, port, Self.session + "/uploads", headers: ["Content-Type": "application/json"],
-                ByteBuffer(string: #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/x","file":"none"}"#))
+                ByteBuffer(string: #"{"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/x","file":"none"}"#))
             #expect(upload.status == 404 && upload.json["code"]?.string == "unknown_file")
             let both = try await suite.send(
                 .POST, port, Self.session + "/downloads", headers: ["Content-Type": "application/json"],
-                ByteBuffer(string: #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/x","resumeData":"y"}"#))
+                ByteBuffer(string: #"{"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/x","resumeData":"y"}"#)
+            )
             #expect(both.status == 422 && both.json["code"]?.string == "invalid_document")
         }
     }
@@ -83,7 +84,7 @@ import Timeline
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/none"
             try await suite.call(
                 .POST, port, Self.session + "/downloads",
-                #"{"url":"\#(url)","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"#)
+                #"{"resume":true,"url":"\#(url)","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"#)
             let changed = try await suite.call(
                 .PATCH, suite.lifecyclePort, "/v1/devices/phone/conditions",
                 #"{"network":{"kind":"none"},"battery":{"level":0.1}}"#)

@@ -44,10 +44,13 @@ private struct AppRefusals {
 
     private var url: String { "http://127.0.0.1:\(suite.proxy.port)/content/film" }
     /// The request of a task that waits until its begin date.
-    private var later: String { #"{"url":"\#(url)","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"# }
+    private var later: String { #"{"resume":true,"url":"\#(url)","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"# }
     /// The calls that create tasks.
     private var creations: [(word: String, body: String)] {
-        [("/downloads", #"{"url":"\#(url)"}"#), ("/uploads", #"{"url":"\#(url)","file":"film"}"#)]
+        [
+            ("/downloads", #"{"resume":true,"url":"\#(url)"}"#),
+            ("/uploads", #"{"resume":true,"url":"\#(url)","file":"film"}"#),
+        ]
     }
 
     @discardableResult
@@ -126,7 +129,7 @@ private struct AppRefusals {
     func ofTasks() async throws {
         for (word, more) in [("/downloads", ""), ("/uploads", #","file":"film""#)] {
             for (code, url) in [("origin_not_allowed", "http://elsewhere.example/"), ("unsupported_url", "ftp://a/b")] {
-                try await given.refuse(code, "POST", session + word, #"{"url":"\#(url)"\#(more)}"#)
+                try await given.refuse(code, "POST", session + word, #"{"resume":true,"url":"\#(url)"\#(more)}"#)
             }
         }
         try await given.refuse("unusable_resume_data", "POST", session + "/downloads", #"{"resumeData":"none"}"#)
@@ -135,7 +138,7 @@ private struct AppRefusals {
         try await given.refuse("nothing_to_claim", "POST", session + "/tasks/1/claim", #"{"name":"film"}"#)
 
         _ = try await suite.send(.PUT, suite.transferPort, "/content/film", ByteBuffer(string: "film"))
-        let created = try await call(.POST, session + "/downloads", #"{"url":"\#(url)"}"#)
+        let created = try await call(.POST, session + "/downloads", #"{"resume":true,"url":"\#(url)"}"#)
         let finished = session + "/tasks/\(try #require(created.json["task"]?.int))"
         try await eventually(within: 60, describe: "it is downloaded") {
             try await call(.GET, finished).json["state"]?.string == "completed"
@@ -180,7 +183,8 @@ private struct AppRefusals {
         let begun = try await suite.send(.POST, suite.transferPort, "/files", headers: tus)
         let (location, upload) = (try #require(begun["Location"]), try #require(begun.uploadPath))
         func refuse(_ code: String, _ file: String) async throws {
-            try await given.refuse(code, "POST", session + "/uploads", #"{"url":"\#(url)","file":"\#(file)"}"#)
+            try await given.refuse(
+                code, "POST", session + "/uploads", #"{"resume":true,"url":"\#(url)","file":"\#(file)"}"#)
         }
         try await refuse("unknown_file", "none")
         try await refuse("upload_incomplete", upload)
@@ -192,7 +196,7 @@ private struct AppRefusals {
     }
 
     func ofAnswers(to server: CannedServer) async throws {
-        let created = try await call(.POST, session + "/downloads", #"{"url":"\#(server.url())"}"#)
+        let created = try await call(.POST, session + "/downloads", #"{"resume":true,"url":"\#(server.url())"}"#)
         let task = session + "/tasks/\(try #require(created.json["task"]?.int))"
         let asked = Signal<String>()
         try await eventually(within: 60, describe: "the app has a challenge") {

@@ -26,7 +26,7 @@ import Testing
         try await suite.completed(try await suite.download(origin + "/film"))
         let created = try await suite.call(
             .POST, port, Downloads.session("phone") + "/uploads",
-            #"{"url":"\#(origin)/copy","method":"PUT","file":"own"}"#)
+            #"{"resume":true,"url":"\#(origin)/copy","method":"PUT","file":"own"}"#)
         let sent = try await suite.completed(try #require(created.json["task"]?.int))
         let answer = try #require(sent["bytesReceived"]?.int)
         #expect(answer > 0)

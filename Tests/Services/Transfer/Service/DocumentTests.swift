@@ -27,7 +27,7 @@ import Testing
             let put = try await suite.send(.PUT, suite.transferPort, "/content/digits", text)
             let created = try await suite.call(
                 .POST, suite.transferPort, Self.session + "/downloads",
-                #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/content/digits","headers":{}}"#)
+                #"{"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/content/digits","headers":{}}"#)
             #expect(created.status == 201 && created.json["task"] == 1 && created.json["state"] == "running")
             let task = try await suite.completed(1)
             #expect(task["task"] == 1 && task["kind"] == "download" && task["state"] == "completed")
@@ -43,20 +43,37 @@ import Testing
         }
     }
 
+    @Test func `a task is suspended until it is resumed`() async throws {
+        try await run { suite in
+            _ = try await suite.send(.PUT, suite.transferPort, "/content/digits", ByteBuffer(string: "0123456789"))
+            let url = "http://127.0.0.1:\(suite.proxy.port)/content/digits"
+            let created = try await suite.call(
+                .POST, suite.transferPort, Self.session + "/downloads", #"{"url":"\#(url)"}"#)
+            #expect(created.json["task"] == 1 && created.json["state"] == "suspended")
+            #expect(created.json["waiting"] == .null && created.json["attempts"] == [])
+            let explained = try await suite.call(.GET, suite.transferPort, Self.app + "/explain").json
+            #expect(explained["sessions"]?[0]?["tasks"]?[0]?["deadline"] == .null, "it does not time out")
+            let resumed = try await suite.call(.POST, suite.transferPort, Self.session + "/tasks/1/resume")
+            #expect(resumed.json["state"] == "running")
+            #expect(try await suite.completed(1)["bytesReceived"] == 10)
+        }
+    }
+
     @Test func `a waiting task has its reason and a cancelled one its error`() async throws {
         try await run { suite in
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/none"
             let later = "2999-01-01T00:00:00.000Z"
             let created = try await suite.call(
                 .POST, suite.transferPort, Self.session + "/downloads",
-                #"{"url":"\#(url)","earliestBeginDate":"\#(later)"}"#)
+                #"{"resume":true,"url":"\#(url)","earliestBeginDate":"\#(later)"}"#)
             #expect(created.json["waiting"] == "waitingForBeginDate" && created.json["until"]?.string == later)
             #expect(created.json["bytesExpected"] == .null && created.json["attempts"] == [])
             let changed = try await suite.call(
                 .PATCH, suite.lifecyclePort, "/v1/devices/phone/conditions", #"{"network":{"kind":"none"}}"#)
             let position = changed.headers.first(name: "Dormouse-Position")
             let second = try await suite.call(
-                .POST, suite.transferPort, Self.session + "/downloads", #"{"url":"\#(url)"}"#, position: position)
+                .POST, suite.transferPort, Self.session + "/downloads", #"{"resume":true,"url":"\#(url)"}"#,
+                position: position)
             #expect(second.json["state"] == "running" && second.json["waiting"] == "waitingForConnectivity")
             #expect(second.json["until"] == .null)
             let cancelled = try await suite.call(.POST, suite.transferPort, Self.session + "/tasks/2/cancel")
@@ -116,7 +133,8 @@ import Testing
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/downloads",
                 #"""
-                {"url":"http://127.0.0.1:\#(suite.proxy.port)/content/none","priority":0.75,"headers":{"X-Own":"1"},
+                {"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/content/none","priority":0.75,
+                "headers":{"X-Own":"1"},
                 "countOfBytesClientExpectsToReceive":1000,"countOfBytesClientExpectsToSend":200,
                 "earliestBeginDate":"2999-01-01T00:00:00.000Z"}
                 """#)

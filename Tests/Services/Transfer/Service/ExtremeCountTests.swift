@@ -26,7 +26,8 @@ import TransferMachine
         session.isAttached = true
         session.lastTask = 1
         var task = TransferTask(task: 1, request: TransferRequest(url: "http://files.example/"))
-        task.deadline = .epoch + .days(30)
+        task.state = .running
+        task.timeout.until = .epoch + .days(30)
         session.tasks = [task]
         change(&session)
         app.sessions["s"] = session

@@ -104,7 +104,7 @@ import Testing
             func use() async throws -> HTTPAnswer {
                 try await suite.send(
                     .POST, suite.transferPort, session + "/downloads", headers: ["Content-Type": "application/json"],
-                    ByteBuffer(string: #"{"resumeData":"\#(data)"}"#))
+                    ByteBuffer(string: #"{"resume":true,"resumeData":"\#(data)"}"#))
             }
             #expect(try await use().status == 201)
             try await suite.claim(2)

@@ -66,7 +66,7 @@ import TransferMachine
                 #expect(String(buffer: file.body) == "film")
             }
             try await suite.call(.POST, port, session + "/tasks/3/resume")
-            try await suite.call(.POST, port, session + "/downloads", #"{"resumeData":"\#(data)"}"#)
+            try await suite.call(.POST, port, session + "/downloads", #"{"resume":true,"resumeData":"\#(data)"}"#)
             suite.proxy.resume()
             for (task, ends) in [(3, ["suspended", "finished"]), (5, ["finished"]), (6, ["finished"])] {
                 let done = try await suite.completed(task)

@@ -34,7 +34,7 @@ import Testing
         let upload = try await suite.upload("0123456789")
         let created = try await suite.call(
             .POST, suite.transferPort, Downloads.session("phone") + "/uploads",
-            #"{"url":"http://127.0.0.1:\#(link.port)/","file":"\#(upload)"}"#)
+            #"{"resume":true,"url":"http://127.0.0.1:\#(link.port)/","file":"\#(upload)"}"#)
         #expect(created.json["task"]?.int == 1)
         try await suite.terminate(upload)
         #expect(try suite.files(in: "uploads").isEmpty)

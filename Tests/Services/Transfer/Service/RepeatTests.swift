@@ -36,8 +36,11 @@ import Testing
             let url = "http://127.0.0.1:\(suite.proxy.port)/content/x"
             _ = try await suite.send(.PUT, suite.transferPort, Self.files + "/film", ByteBuffer(string: "film"))
             let kinds = [
-                ("downloads", #"{"url":"\#(url)"}"#, #"{"url":"\#(url)y"}"#),
-                ("uploads", #"{"url":"\#(url)","file":"film"}"#, #"{"url":"\#(url)","file":"film","method":"PUT"}"#),
+                ("downloads", #"{"resume":true,"url":"\#(url)"}"#, #"{"resume":true,"url":"\#(url)y"}"#),
+                (
+                    "uploads", #"{"resume":true,"url":"\#(url)","file":"film"}"#,
+                    #"{"resume":true,"url":"\#(url)","file":"film","method":"PUT"}"#
+                ),
             ]
             for (index, (kind, document, other)) in kinds.enumerated() {
                 let path = "\(Self.session)/\(kind)"
@@ -59,7 +62,8 @@ import Testing
     @Test func `a repeated creation gets the same response after its upload was deleted`() async throws {
         try await run { suite in
             let upload = try await suite.upload("film")
-            let document = #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/content/x","file":"\#(upload)"}"#
+            let document =
+                #"{"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/content/x","file":"\#(upload)"}"#
             let first = try await post("\(Self.session)/uploads", document, key: "k", suite)
             #expect(first.status == 201)
             let folder = suite.directory.appendingPathComponent("segments").path

@@ -115,7 +115,8 @@ import Testing
     private func sendHeaders(_ url: String, _ suite: TransferSuite) async throws {
         let headers = #"{"authorization":"Bearer \#(Self.token)","Cookie":"a=\#(Self.token)","X-Open":"x"}"#
         let session = Downloads.session("phone")
-        let body = #"{"url":"\#(url)","headers":\#(headers),"earliestBeginDate":"2099-01-01T00:00:00.000Z"}"#
+        let body =
+            #"{"resume":true,"url":"\#(url)","headers":\#(headers),"earliestBeginDate":"2099-01-01T00:00:00.000Z"}"#
         let waiting = try await suite.call(.POST, suite.transferPort, session + "/downloads", body)
         let number = try #require(waiting.json["task"]?.int)
         #expect(try await tables(suite, of: [Self.token]) == ["transfer.request_headers"])
@@ -127,14 +128,15 @@ import Testing
         try await headersAreGone(suite)
 
         let task = try await suite.call(
-            .POST, suite.transferPort, session + "/downloads", #"{"url":"\#(url)","headers":\#(headers)}"#)
+            .POST, suite.transferPort, session + "/downloads", #"{"resume":true,"url":"\#(url)","headers":\#(headers)}"#
+        )
         let done = try await suite.completed(try #require(task.json["task"]?.int))
         #expect(done["response"]?["status"]?.int == 200 && done.ends == ["connectionLost", "finished"])
         try await headersAreGone(suite)
 
         let refused = try await suite.send(
             .POST, suite.transferPort, session + "x/downloads", headers: ["Content-Type": "application/json"],
-            ByteBuffer(string: #"{"url":"\#(url)","headers":\#(headers)}"#))
+            ByteBuffer(string: #"{"resume":true,"url":"\#(url)","headers":\#(headers)}"#))
         #expect(refused.status == 404 && !String(buffer: refused.body).contains(Self.token))
         #expect(try await suite.sql("SELECT count(*) FROM transfer.request_headers") == "0")
     }

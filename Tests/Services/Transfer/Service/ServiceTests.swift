@@ -143,7 +143,7 @@ import Testing
         let refused = try await suite.send(
             .POST, suite.transferPort, "/v1/devices/phone/apps/app/sessions/s/downloads",
             headers: ["Content-Type": "application/json"],
-            ByteBuffer(string: #"{"url":"http://127.0.0.1:\#(suite.transferPort)/healthz"}"#))
+            ByteBuffer(string: #"{"resume":true,"url":"http://127.0.0.1:\#(suite.transferPort)/healthz"}"#))
         #expect(refused.status == 422 && refused.json["code"]?.string == "origin_not_allowed")
     }
 
@@ -155,7 +155,8 @@ import Testing
         try await suite.proxy.pause()
         let url = "http://127.0.0.1:\(suite.proxy.port)/content/big"
         let created = try await suite.call(
-            .POST, suite.transferPort, "/v1/devices/phone/apps/app/sessions/s/downloads", #"{"url":"\#(url)"}"#)
+            .POST, suite.transferPort, "/v1/devices/phone/apps/app/sessions/s/downloads",
+            #"{"resume":true,"url":"\#(url)"}"#)
         #expect(created.status == 201 && created.json["task"]?.int == 1 && created.json["state"]?.string == "running")
     }
 

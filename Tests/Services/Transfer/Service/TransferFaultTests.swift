@@ -111,9 +111,10 @@ import TransferMachine
                 let file = "/v1/devices/\(device)/apps/app/files/body"
                 let put = try await suite.send(.PUT, suite.transferPort, file, bodies[index])
                 try #require(put.status == 201)
+                let url = "http://127.0.0.1:\(proxy.port)/content/sent-\(index)"
                 try await suite.call(
                     .POST, suite.transferPort, Downloads.session(device) + "/uploads",
-                    #"{"url":"http://127.0.0.1:\#(proxy.port)/content/sent-\#(index)","method":"PUT","file":"body"}"#)
+                    #"{"resume":true,"url":"\#(url)","method":"PUT","file":"body"}"#)
             }
             // All uploads except the empty ones.
             try await proxy.spent.reaches(16)

@@ -11,7 +11,7 @@ extension TransferSuite {
     @discardableResult
     func download(_ url: String, on device: String = "phone") async throws -> Int {
         let created = try await call(
-            .POST, transferPort, Downloads.session(device) + "/downloads", #"{"url":"\#(url)"}"#)
+            .POST, transferPort, Downloads.session(device) + "/downloads", #"{"resume":true,"url":"\#(url)"}"#)
         return try #require(created.json["task"]?.int)
     }
 

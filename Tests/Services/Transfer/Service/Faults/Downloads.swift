@@ -36,7 +36,7 @@ struct Downloads: Sendable {
     func add(_ file: ContentOrigin.File, to device: String, from port: Int) async throws {
         let created = try await suite.call(
             .POST, suite.transferPort, "\(Self.session(device))/downloads",
-            #"{"url":"http://127.0.0.1:\#(port)/content/\#(file.name)"}"#)
+            #"{"resume":true,"url":"http://127.0.0.1:\#(port)/content/\#(file.name)"}"#)
         let task = try #require(created.json["task"]?.int)
         try await suite.call(
             .POST, suite.transferPort, "\(Self.session(device))/tasks/\(task)/claim", #"{"name":"\#(file.name)"}"#)

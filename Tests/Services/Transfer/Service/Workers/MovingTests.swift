@@ -43,7 +43,8 @@ import Testing
     }
 
     private func download(_ suite: TransferSuite, _ url: String) async throws {
-        try await suite.call(.POST, suite.transferPort, Self.session + "/downloads", #"{"url":"\#(url)"}"#)
+        try await suite.call(
+            .POST, suite.transferPort, Self.session + "/downloads", #"{"resume":true,"url":"\#(url)"}"#)
     }
 
     /// Waits for the challenge and answers it.
@@ -82,7 +83,7 @@ import Testing
                 headers: ["Content-Type": "video/mp4"], Self.bytes)
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/uploads",
-                #"{"url":"\#(server.url())","method":"PUT","file":"film","headers":{"X-Own":"1"}}"#)
+                #"{"resume":true,"url":"\#(server.url())","method":"PUT","file":"film","headers":{"X-Own":"1"}}"#)
             let challenge = try await answer(suite) { _ in Self.password }
             #expect(challenge["authenticationMethod"]?.string == "basic" && challenge["realm"]?.string == "files")
             let done = try await completed(suite)
@@ -175,7 +176,7 @@ import Testing
             let before = try Memory.now(of: transfer.pid)
             try await suite.call(
                 .POST, suite.transferPort, Self.session + "/uploads",
-                #"{"url":"\#(url)","method":"PUT","file":"large"}"#)
+                #"{"resume":true,"url":"\#(url)","method":"PUT","file":"large"}"#)
             let sent = try await completed(suite)
             #expect(sent["response"]?["status"]?.int == 201 && sent["bytesSent"]?.int == bytes.readableBytes)
             try await download(suite, url)

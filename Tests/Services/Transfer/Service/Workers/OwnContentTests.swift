@@ -24,7 +24,8 @@ import Testing
         ] {
             let refused = try await suite.send(
                 .POST, suite.transferPort, Downloads.session("phone") + "/downloads",
-                headers: ["Content-Type": "application/json"], ByteBuffer(string: #"{"url":"\#(origin)/content/film"}"#)
+                headers: ["Content-Type": "application/json"],
+                ByteBuffer(string: #"{"resume":true,"url":"\#(origin)/content/film"}"#)
             )
             #expect(refused.status == 422 && refused.code == "origin_not_allowed", "\(origin)")
         }
@@ -47,7 +48,7 @@ import Testing
         try await enter("edge")
         try await suite.call(
             .POST, suite.transferPort, Downloads.session("phone") + "/uploads",
-            #"{"url":"http://127.0.0.1:\#(suite.proxy.port)/content/film","method":"PUT","file":"film"}"#)
+            #"{"resume":true,"url":"http://127.0.0.1:\#(suite.proxy.port)/content/film","method":"PUT","file":"film"}"#)
         let early = try await suite.task(1, until: "something is sent") { $0["bytesSent"]?.int ?? 0 > 0 }
         #expect(early["bytesSent"]?.int ?? 0 < 2 << 20)
         try await enter("5g")
@@ -78,7 +79,7 @@ import Testing
         let url = "http://127.0.0.1:\(suite.proxy.port)/content/joined"
         try await suite.call(
             .POST, suite.transferPort, Downloads.session("phone") + "/uploads",
-            #"{"url":"\#(url)","method":"PUT","file":"\#(prefix)\#(id)"}"#)
+            #"{"resume":true,"url":"\#(url)","method":"PUT","file":"\#(prefix)\#(id)"}"#)
         let done = try await suite.completed(1)
         var whole = ByteBuffer()
         for part in parts { whole.writeImmutableBuffer(part) }

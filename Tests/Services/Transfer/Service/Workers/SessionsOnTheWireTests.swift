@@ -29,7 +29,7 @@ import Testing
             for task in 1...2 {
                 try await suite.call(
                     .POST, suite.transferPort, Downloads.session("phone") + "/downloads",
-                    #"{"url":"\#(server.url("/"))","headers":{"x-both":"task","X-Task":"t"}}"#)
+                    #"{"resume":true,"url":"\#(server.url("/"))","headers":{"x-both":"task","X-Task":"t"}}"#)
                 #expect(try await suite.completed(task)["error"] == .null)
             }
             let requests = server.requests("/")
