@@ -9,7 +9,7 @@ package import TransferMachine
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 66
+    package static let fewestTraces = 67
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 

@@ -31,7 +31,7 @@ private let days30 = Interval.days(30)
 
 /// The `URLRequest` of a task and the task's options.
 public struct TransferRequest: Record, Equatable {
-    /// A hint in bytes, as on iOS.
+    /// An upper bound in bytes. Of two discretionary tasks with the same priority the smaller one starts first.
     public var countOfBytesClientExpectsToReceive: Int?
     public var countOfBytesClientExpectsToSend: Int?
     public var earliestBeginDate: Instant?

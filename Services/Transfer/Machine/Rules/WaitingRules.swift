@@ -6,7 +6,7 @@ public import Timeline
 
 // Decides which tasks may move, and why the others wait.
 extension Decision<TransferMachine> {
-    /// Stops attempts that may no longer move and starts new ones, the task with the highest priority first.
+    /// Stops attempts that may no longer move and starts new ones, in the order of ``TransferTask/precedes(_:)``.
     mutating func arrange(_ key: SessionKey) {
         guard let session = state[key] else { return }
         let running = session.tasks.filter { $0.state == .running }
@@ -14,8 +14,7 @@ extension Decision<TransferMachine> {
             guard obstacle(task, session.configuration) != nil else { continue }
             endAttempt(key.task(task.task), .conditionsLost)
         }
-        let order = running.sorted { ($1.request.priority, $0.task) < ($0.request.priority, $1.task) }
-        for task in order {
+        for task in running.sorted(by: { $0.precedes($1) }) {
             let taskKey = key.task(task.task)
             guard let task = state.task(taskKey), task.attempt == nil else { continue }
             guard let hindrance = waiting(task, key) else {
@@ -50,6 +49,23 @@ extension Decision<TransferMachine> {
 
     private func obstacle(_ task: TransferTask, _ configuration: SessionConfiguration) -> WaitingReason? {
         state.obstacles(to: task, configuration, policy).first
+    }
+}
+
+extension TransferTask {
+    /// Whether the task starts first: it has the higher priority, is not discretionary, or is a discretionary task that
+    /// expects fewer bytes (Apple, "countOfBytesClientExpectsToReceive": the system uses the count to optimize the
+    /// scheduling). The order by size is our choice.
+    func precedes(_ other: TransferTask) -> Bool {
+        (other.request.priority, schedulingSize, task) < (request.priority, other.schedulingSize, other.task)
+    }
+
+    /// The bytes that a discretionary task expects to send and receive; the largest number if it does not say.
+    private var schedulingSize: Int {
+        guard isDiscretionary else { return -1 }
+        let counts = [request.countOfBytesClientExpectsToSend, request.countOfBytesClientExpectsToReceive]
+        guard counts.contains(where: { $0 != nil }) else { return .max }
+        return counts.reduce(0) { $0 + ($1 ?? 0).heldToBytes }
     }
 }
 
