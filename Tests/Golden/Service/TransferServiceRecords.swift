@@ -9,6 +9,6 @@ extension RecordGoldenTests {
         Explanation.Task.self, FileDocument.self, Page<FileDocument>.self, SessionDocument.self,
         Page<SessionDocument>.self,
         TaskDocument.self, Page<TimelineEntry>.self, TimelineEntry.self, UploadRequest.self,
-        AttemptAssignment.self,
+        AttemptAssignment.self, SecretHeaders.self,
     ]
 }
