@@ -84,7 +84,7 @@ package struct PushLife: Life {
             } else {
                 try install(app)
             }
-        case 16: try deliver(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash))
+        case 16: try terminate(app)
         case 17: try deliver(LifecycleEvent.DevicePowered(power: Bool.random(using: &random) ? .boot : .off))
         case 21, 22:
             let shown = device.shown.randomElement(using: &random)?.id
@@ -97,6 +97,13 @@ package struct PushLife: Life {
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
+    }
+
+    private mutating func terminate(_ app: String) throws {
+        let reason = EndReason.allCases.randomElement(using: &random) ?? .crash
+        try deliver(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: reason))
+        let isHeld = device.messages.values.contains { $0.app == app && $0.stage == .held }
+        try hold(!isHeld || reason != .forceQuit && reason != .memoryPressure, "a kill ends what is held")
     }
 
     private mutating func changeSettings(_ app: String) throws {

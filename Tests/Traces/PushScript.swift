@@ -53,7 +53,9 @@ extension TraceScript<PushMachine> {
         case "app.backgrounded":
             return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
         case "app.terminated":
-            return LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .background, reason: .crash)
+            return LifecycleEvent.AppTerminated(
+                app: app, callbacks: [], from: .background,
+                reason: try with.string.map { try EndReason(json: .string($0)) } ?? .crash)
         case "app.woken":
             return LifecycleEvent.AppWoken(
                 app: app, callbacks: [], deadline: .epoch, from: .suspended, limit: .zero, reason: .push,

@@ -56,6 +56,7 @@ public enum ConsoleStatus: String, WireEnum {
     case discardedExpired = "Discarded – Expired"
     case discardedDisabled = "Discarded – Disabled"
     case discardedNotWoken = "Discarded – Not Woken"
+    case discardedAppKilled = "Discarded – App Killed"
     case discardedStorageFull = "Discarded – Storage Full"
     case heldBudget = "Held – Silent Budget"
     case heldLowPower = "Held – Low Power Mode"

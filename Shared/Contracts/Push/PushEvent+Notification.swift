@@ -107,6 +107,8 @@ extension PushEvent {
         public static let type = "push.notification.discarded"
 
         public var app: Nullable<String>
+        /// The reason why the process of the app ended, if that is the cause.
+        public var end: EndReason?
         public var notification: String
         public var pushType: PushType?
         /// The reason why the app could not be woken, if that is the cause.

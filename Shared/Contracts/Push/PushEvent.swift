@@ -46,7 +46,8 @@ extension PushEvent {
         case .notificationReleased(let event): NotificationStatus(event.notification, event.status)
         case .notificationReplaced(let event): NotificationStatus(event.notification, event.status, cause: event.by)
         case .notificationDiscarded(let event):
-            NotificationStatus(event.notification, event.status, cause: event.refusal?.rawValue)
+            NotificationStatus(
+                event.notification, event.status, cause: event.refusal?.rawValue ?? event.end?.rawValue)
         case .notificationAcknowledged(let event): NotificationStatus(event.notification, event.status)
         case .notificationPresented(let event):
             NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)

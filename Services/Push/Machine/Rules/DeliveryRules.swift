@@ -113,12 +113,15 @@ extension Decision<PushMachine> {
         return true
     }
 
-    mutating func discard(_ id: String, _ status: ConsoleStatus, refusal: WakeRefusal? = nil) {
+    mutating func discard(
+        _ id: String, _ status: ConsoleStatus, refusal: WakeRefusal? = nil, end: EndReason? = nil
+    ) {
         guard let message = state.messages[id] else { return }
         emit(
             .notificationDiscarded(
                 .init(
-                    app: message.app, notification: id, pushType: message.pushType, refusal: refusal, status: status)))
+                    app: message.app, end: end, notification: id, pushType: message.pushType, refusal: refusal,
+                    status: status)))
     }
 
     /// Discards waiting notifications at their expiration.

@@ -16,8 +16,9 @@ extension Decision<PushMachine> {
         case .uninstallation(let app): uninstall(app)
         case .opening(_, let app): use(app)
         case .transition(let appState, let app): if !appState.isForeground { note(app) { $0.foreground = false } }
-        case .termination(_, let app):
+        case .termination(let event, let app):
             note(app) { $0.foreground = false }
+            discardHeld(of: app, event.reason)
             endWakes(of: app)
         case .wake(let event, _):
             if let request = event.request { grant(request, wake: event.wake) }

@@ -60,6 +60,15 @@ extension Decision<PushMachine> {
                 .init(app: message.app, notification: id, pushType: message.pushType, status: status, until: until)))
     }
 
+    /// Discards the held notification of an app that was force-quit or killed (Apple, "Pushing background updates to
+    /// your App": "If something force quits or kills the app, the system discards the held notification").
+    mutating func discardHeld(of app: String, _ reason: EndReason) {
+        guard reason.isKill else { return }
+        for (id, message) in state.messages where message.app == app && message.stage == .held {
+            discard(id, .discardedAppKilled, end: reason)
+        }
+    }
+
     /// Releases held notifications without charge, oldest first. In Low Power Mode only to foreground apps.
     mutating func release(_ status: ConsoleStatus, where goes: (PushMessage) -> Bool = { _ in true }) {
         for (id, message) in state.messages where message.stage == .held && goes(message) {
@@ -119,5 +128,19 @@ extension Decision<PushMachine> {
         guard state.isThrottled != enabled else { return }
         emit(.throttleChanged(.init(enabled: enabled)))
         if !enabled, state.isOnline { release(.releasedThrottleOff) }
+    }
+}
+
+extension EndReason {
+    /// Whether the user or the system ended the process. Our choice: an app that crashes or exits, a device that is
+    /// switched off and an update do not kill the app.
+    fileprivate var isKill: Bool {
+        switch self {
+        case .forceQuit, .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout,
+            .pushTimeout, .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld,
+            .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            true
+        case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
+        }
     }
 }

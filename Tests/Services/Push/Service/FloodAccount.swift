@@ -28,7 +28,7 @@ struct FloodAccount {
     private static let holds: Set<ConsoleStatus> = [.heldBudget, .heldLowPower, .heldRefused]
     private static let waits = stores.union(holds)
     private static let ends: Set<ConsoleStatus> = [
-        .discardedExpired, .discardedNotWoken, .discardedStorageFull, .replaced,
+        .discardedExpired, .discardedNotWoken, .discardedAppKilled, .discardedStorageFull, .replaced,
     ]
     private static let places = deliveries.union(waits).union(ends).union([.received, .acknowledged])
 
