@@ -64,9 +64,9 @@ struct DoorSuite: Sendable {
         }
     }
 
-    /// The device's push token.
-    var token: PushToken? {
-        push.state(Self.key).apps[Self.app]?.registration.flatMap { PushToken($0.token) }
+    /// Returns the device's push token of a kind.
+    func token(of kind: TokenKind) -> PushToken? {
+        push.state(Self.key).apps[Self.app]?.token(of: kind).flatMap { PushToken($0.token) }
     }
 }
 
@@ -100,6 +100,7 @@ extension DoorSuite {
         try? submit(.setInterval(app: app, .minimum), \.fetch)
         try? submit(.submitTask(app: app, BackgroundTaskRequest("task", .processing)), \.fetch)
         try submit(.register(app: app, .sandbox, channels: [Self.channel]), \.push)
+        try? submit(.register(app: app, .sandbox, kind: .voip), \.push)
         try submit(.connect(connection: "c"), \.push)
         try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
         try submit(

@@ -10,9 +10,14 @@ import Timeline
 
 extension Door {
     static let push: [Door] = [
-        .rest(RegistrationDocument.self, ["environment": "sandbox", "channels": [.string(DoorSuite.channel)]], \.push) {
-            .register(app: DoorSuite.app, $0.environment, channels: $0.channels)
+        .rest(
+            RegistrationDocument.self,
+            ["environment": "sandbox", "kind": "apns", "channels": [.string(DoorSuite.channel)]], \.push
+        ) {
+            .register(
+                app: DoorSuite.app, $0.environment, kind: $0.kind, activity: $0.activity, channels: $0.channels)
         },
+        .rest("push", PresentationDocument.self, ["options": ["banner", "sound"]]),
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
         .rest(
             "push", ProviderKeyDocument.self,
@@ -69,7 +74,7 @@ extension Door {
 
     /// Like the provider endpoint.
     private static func send(_ body: [UInt8], _ headers: [String: String], _ suite: inout DoorSuite) throws {
-        guard let token = suite.token else { return }
+        guard let token = suite.token(of: headers["apns-push-type"] == "voip" ? .voip : .apns) else { return }
         let request = request("/3/device/\(token)", headers, body)
         guard PushToken(try ProviderRules.token(request)) == token else { throw DoorFault("the token changes") }
         try ProviderRules.requireSingleHeaders(request)

@@ -20,7 +20,10 @@ package struct PushLife: Life {
     package init(_ random: SplitMix64) throws {
         self.random = random
         try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios15)))
-        for app in ["a", "b", "c"] { try install(app) }
+        for app in ["a", "b", "c"] {
+            try install(app)
+            try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))
+        }
     }
 
     private mutating func install(_ app: String) throws {
@@ -62,10 +65,10 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<38, using: &random) {
+        switch Int.random(in: 0..<42, using: &random) {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
-        case 2: if Bool.random(using: &random) { try submit(.unregister(app: app)) }
+        case 2: if Bool.random(using: &random) { try unregister(app) }
         case 3, 4: try submit(.connect(connection: "c\(count)", holder: Bool.random(using: &random) ? "h" : nil))
         case 5:
             let cause: ConnectionEnd = Bool.random(using: &random) ? .closed : .processLost
@@ -85,6 +88,9 @@ package struct PushLife: Life {
                 try install(app)
             }
         case 16: try terminate(app)
+        case 26: try registerAnother(app)
+        case 27: try submit(.present(notification: message?.key ?? "none", options: presentation()))
+        case 28: try deliver(LifecycleEvent.AppSuspended(app: app))
         case 17: try deliver(LifecycleEvent.DevicePowered(power: Bool.random(using: &random) ? .boot : .off))
         case 21, 22:
             let shown = device.shown.randomElement(using: &random)?.id
@@ -97,6 +103,21 @@ package struct PushLife: Life {
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
+    }
+
+    private mutating func registerAnother(_ app: String) throws {
+        let kind = TokenKind.allCases.randomElement(using: &random) ?? .voip
+        let activity = Bool.random(using: &random) ? "x" : "y"
+        try submit(.register(app: app, .sandbox, kind: kind, activity: kind == .liveactivity ? activity : nil))
+    }
+
+    private mutating func unregister(_ app: String) throws {
+        let token = device.apps[app]?.tokens.randomElement(using: &random)
+        try submit(.unregister(app: app, kind: token?.kind ?? .apns, activity: token?.activity))
+    }
+
+    private mutating func presentation() -> [PresentationOption] {
+        PresentationOption.allCases.filter { _ in Bool.random(using: &random) }
     }
 
     private mutating func terminate(_ app: String) throws {
@@ -154,11 +175,15 @@ package struct PushLife: Life {
         if Bool.random(using: &random) { aps.append(.init("alert", "x")) }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
+        let type =
+            Int.random(in: 0..<4, using: &random) > 0
+            ? .alert : PushType.allCases.randomElement(using: &random) ?? .alert
+        let tokens = device.apps[app]?.tokens ?? []
+        let isWrong = Int.random(in: 0..<8, using: &random) == 0
+        let token = isWrong ? tokens.randomElement(using: &random) : tokens.last { $0.kind.accepts(type) }
         return IncomingPush(
-            token: device.apps[app]?.registration?.token ?? "", app: app, topic: app,
-            pushType: Int.random(in: 0..<4, using: &random) > 0
-                ? .alert : PushType.allCases.randomElement(using: &random) ?? .alert,
-            environment: .sandbox, apnsID: "", notification: "n\(count)",
+            token: token?.token ?? "", app: app, topic: app, pushType: type, environment: .sandbox, apnsID: "",
+            notification: "n\(count)",
             priority: [10, 5, 1].randomElement(using: &random) ?? 10,
             collapseID: Bool.random(using: &random) ? "x" : nil,
             expiration: expiration < 0 ? nil : now + .seconds(Int64(expiration)),

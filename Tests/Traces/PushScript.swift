@@ -9,12 +9,13 @@ import Timeline
 
 extension PushMachine: TracedMachine {
     package static let folder = "Push"
-    package static let fewestTraces = 78
+    package static let fewestTraces = 91
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .push(trace) }
 }
 
 extension TraceScript<PushMachine> {
-    /// Registers the device first, installs its apps with their manifests, and registers them for notifications.
+    /// Registers the device first and installs its apps with their manifests. Each app is launched, registers for
+    /// notifications, goes to the background and is suspended.
     package static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
@@ -29,7 +30,10 @@ extension TraceScript<PushMachine> {
             [TraceStep(document: ["do": "device.registered", "with": registration])]
             + apps.flatMap { app in
                 let installed: JSON = ["do": "app.installed", "app": .string(app.name), "with": app.value]
-                return [installed, ["do": "register", "app": .string(app.name)]].map { TraceStep(document: $0) }
+                let steps = ["app.launched", "register", "app.backgrounded", "app.suspended"].map { action in
+                    JSON.object([.init("do", .string(action)), .init("app", .string(app.name))])
+                }
+                return ([installed] + steps).map { TraceStep(document: $0) }
             }
         script.event = { step, _ in try lifecycleEvent(step) }
         return script
@@ -52,6 +56,7 @@ extension TraceScript<PushMachine> {
         case "app.launched": return LifecycleEvent.AppLaunched(app: app, callbacks: [])
         case "app.backgrounded":
             return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)
+        case "app.suspended": return LifecycleEvent.AppSuspended(app: app)
         case "app.terminated":
             return LifecycleEvent.AppTerminated(
                 app: app, callbacks: [], from: .background,
@@ -74,7 +79,9 @@ extension TraceScript<PushMachine> {
         case "push": return .receive(try push(step, player))
         case "broadcast": return .receiveBroadcast(try broadcast(step, player))
         case "register": return try registration(step)
-        case "unregister": return .unregister(app: step.app)
+        case "unregister":
+            let kind = try step.with.string.map { try TokenKind(json: .string($0)) }
+            return .unregister(app: step.app, kind: kind ?? .apns)
         case "forgetChannel": return .forgetChannel(app: step.app, channel: try #require(step.with.string))
         case "connect":
             return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
@@ -83,6 +90,9 @@ extension TraceScript<PushMachine> {
             return .disconnect(connection: try connection(step), cause ?? .closed)
         case "poll": return .poll(connection: "poll", wait: .seconds(30.0))
         case "ack": return .acknowledge(notification: try #require(step.with.string))
+        case "present":
+            let options = try (step.with["options"]?.items ?? []).map { try PresentationOption(json: $0) }
+            return .present(notification: try #require(step.with["id"]?.string), options: options)
         case "open": return .open(notification: try #require(step.with.string))
         case "keepAlive": return .keepAlive
         case "throttle": return .setThrottle(step.with.bool ?? true)
@@ -94,12 +104,14 @@ extension TraceScript<PushMachine> {
         try #require(step.with.string ?? step.with["connection"]?.string)
     }
 
-    /// An environment, or `{"environment","channels"}`.
+    /// An environment, or `{"environment","kind","activity","channels"}`.
     private static func registration(_ step: TraceStep) throws -> PushCommand {
         let with = step["with"] ?? "sandbox"
         let environment = with.members == nil ? with : with["environment"] ?? "sandbox"
         let channels = with["channels"]?.items?.compactMap(\.string)
-        return .register(app: step.app, try PushEnvironment(json: environment), channels: channels)
+        return .register(
+            app: step.app, try PushEnvironment(json: environment), kind: try TokenKind(json: with["kind"] ?? "apns"),
+            activity: with["activity"]?.string, channels: channels)
     }
 
     /// `{"channel","policy": 1 by default,"environment","priority","expiration": seconds from now}`.
@@ -116,15 +128,17 @@ extension TraceScript<PushMachine> {
     }
 
     /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's,
-    /// "padding": bytes}`.
+    /// "padding": bytes}`. The token is the newest of a kind that accepts the type, unless the step names one.
     private static func push(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingPush {
         let document = step.with
+        let type = try PushType(json: document["type"] ?? "alert")
         // All tokens of the app, oldest first.
-        let known = try player.runtime.log.compactMap { event in
-            event.type == PushEvent.TokenRegistered.type && event.app == step.app
-                ? try JSON(parsing: event.data)["token"]?.string : nil
-        }
-        let which = document["token"]?.int ?? known.count - 1
+        let registered = try player.runtime.log.filter {
+            $0.type == PushEvent.TokenRegistered.type && $0.app == step.app
+        }.map { try PushEvent.TokenRegistered(jsonBytes: $0.data) }
+        let known = registered.map(\.token)
+        let fitting = registered.lastIndex { $0.kind.accepts(type) }
+        let which = document["token"]?.int ?? fitting ?? known.count - 1
         let expiration = document["expiration"]?.int
         var payload: JSON = ["aps": document["aps"] ?? ["alert": "hello"]]
         if let bytes = document["padding"]?.int {
@@ -133,8 +147,8 @@ extension TraceScript<PushMachine> {
         return IncomingPush(
             token: known.indices.contains(which) ? known[which] : String(repeating: "0", count: 64),
             app: document["topic"]?.string ?? step.app, topic: step.app,
-            pushType: try PushType(json: document["type"] ?? "alert"),
-            environment: try PushEnvironment(json: document["environment"] ?? "sandbox"), apnsID: "apns",
+            pushType: type, environment: try PushEnvironment(json: document["environment"] ?? "sandbox"),
+            apnsID: "apns",
             notification: try #require(document["id"]?.string), priority: document["priority"]?.int ?? 10,
             collapseID: document["collapse"]?.string,
             expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },

@@ -4,10 +4,15 @@ public import Timeline
 
 /// A command of a device, a provider or an operator.
 public enum PushCommand: Sendable, Equatable {
-    /// Registers an app, which gets a device token, and sets its broadcast channels; nil keeps the current ones.
-    case register(app: String, PushEnvironment, channels: [String]? = nil)
-    /// Invalidates the device token of an app.
-    case unregister(app: String)
+    /// Registers an app, which gets a device token.
+    ///
+    /// - Parameters:
+    ///   - activity: the Live Activity, only for a token of the kind `liveactivity`.
+    ///   - channels: its broadcast channels, only for the kind `apns`; nil keeps the current ones.
+    case register(
+        app: String, PushEnvironment, kind: TokenKind = .apns, activity: String? = nil, channels: [String]? = nil)
+    /// Invalidates a device token of an app.
+    case unregister(app: String, kind: TokenKind = .apns, activity: String? = nil)
     /// Receives a valid notification of a provider.
     case receive(IncomingPush)
     /// Receives a broadcast of a channel to which the device may be subscribed.
@@ -26,6 +31,9 @@ public enum PushCommand: Sendable, Equatable {
     case poll(connection: String, wait: Interval)
     /// Acknowledges a notification, repeatably.
     case acknowledge(notification: String)
+    /// Returns the options of `willPresent` for a notification that arrived while its app was on screen, and
+    /// acknowledges it.
+    case present(notification: String, options: [PresentationOption])
     /// Opens a notification that the device shows.
     case open(notification: String)
     /// Sends the heartbeat of the connection, which releases held notifications.

@@ -44,6 +44,7 @@ extension PushMachine {
                 $0.due = nil
                 $0.fromStorage = event.fromStorage
                 $0.deliveredAt = time
+                $0.willPresent = event.willPresent
             }
         case .notificationStored(let event):
             change(event.notification) {
@@ -74,7 +75,9 @@ extension PushMachine {
                 if !$0.silent { $0.dropPayload() }
             }
             settle(event.notification)
-        case .notificationPresented(let event): settle(event.notification)
+        case .notificationPresented(let event):
+            change(event.notification) { $0.willPresent = false }
+            settle(event.notification)
         case .wakeRequested(let event): change(event.notification) { $0.wake = .requested }
         case .wakeGranted(let event):
             change(event.notification) { message in
@@ -88,7 +91,10 @@ extension PushMachine {
         case .wakeCompleted(let event): endWake(event.notification)
         case .wakeEnded(let event): endWake(event.notification)
         case .wakeRefused(let event):
-            change(event.notification) { $0.wake = .none }
+            change(event.notification) {
+                $0.wake = .none
+                $0.willPresent = $0.isForUser && event.refusal == .inForeground
+            }
             // The foreground app has the notification. After other refusals, a later event decides.
             if event.refusal == .inForeground { settle(event.notification) }
         }
@@ -100,13 +106,14 @@ extension PushMachine {
         messages[notification] = message
     }
 
-    /// Removes an acknowledged notification without a wake, and shows it if it has an alert.
+    /// Removes an acknowledged notification without a wake, and shows it if it has an alert. While the app is on screen,
+    /// an alert that `willPresent` did not choose to show is not shown.
     private mutating func settle(_ notification: String) {
         guard let message = messages[notification], message.stage == .acknowledged, message.wake == .none else {
             return
         }
         messages.removeValue(forKey: notification)
-        if message.isForUser {
+        if message.isForUser, !message.willPresent {
             shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
         }
     }
@@ -118,26 +125,31 @@ extension PushMachine {
 
     private mutating func apply(_ event: PushEvent.TokenRegistered, at time: Instant) {
         guard let app = event.app else { return }
-        apps[app]?.registration = TokenRegistration(at: time, environment: event.environment, token: event.token)
-        // The app's own code registers, so the app is in use.
-        apps[app]?.usedAt = time
+        apps[app]?.tokens.removeAll { $0.kind == event.kind && $0.activity == event.activity }
+        apps[app]?.tokens.append(
+            TokenRegistration(
+                activity: event.activity, at: time, environment: event.environment, kind: event.kind,
+                token: event.token))
     }
 
     private mutating func apply(_ event: PushEvent.TokenUnregistered, at time: Instant) {
         guard let app = event.app else { return }
-        let token = RetiredToken(app: app, at: time, environment: event.environment, token: event.token)
+        let token = RetiredToken(
+            app: app, at: time, environment: event.environment, kind: event.kind, token: event.token)
         retired = retired.suffix(Self.retiredLimit - 1) + [token]
-        apps[app]?.registration = nil
+        apps[app]?.tokens.removeAll { $0.kind == event.kind && $0.activity == event.activity }
+        guard event.kind == .apns else { return }
         shown.removeAll { $0.app == app }
         apps[app]?.channels = []
     }
 
     private mutating func apply(_ event: PushEvent.NotificationReceived) {
         messages[event.notification] = PushMessage(
-            app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count, channel: event.channel,
-            collapseID: event.collapseID, expiresAt: event.until,
-            isForUser: PushMessage.isForUser(event.pushType, event.payload), neverStored: event.neverStored,
-            payload: event.payload, priority: event.priority, pushType: event.pushType, silent: event.silent)
+            activity: event.activity, app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count,
+            channel: event.channel, collapseID: event.collapseID, expiresAt: event.until,
+            isForUser: PushMessage.isForUser(event.pushType, event.payload), kind: event.kind,
+            neverStored: event.neverStored, payload: event.payload, priority: event.priority, pushType: event.pushType,
+            silent: event.silent)
     }
 }
 
@@ -150,8 +162,8 @@ extension PushMessage {
 
 extension PushedApp {
     fileprivate mutating func note(_ event: PushEvent.AppUpdated) {
-        foreground = event.foreground
         notifications = event.notifications
+        state = event.state
         usedAt = event.usedAt
         wakes = event.wakes
     }

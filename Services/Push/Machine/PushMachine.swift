@@ -30,7 +30,7 @@ public import Timeline
 ///     inFlight --> shown: acknowledged
 ///     inFlight --> [*]: acknowledged, replaced, discarded
 ///     acknowledged --> held: held
-///     acknowledged --> shown: completed, ended, refused, presented
+///     acknowledged --> shown: completed, ended, presented
 ///     acknowledged --> [*]: completed, ended, refused, presented, replaced, discarded
 ///     shown --> [*]: opened, replaced, crowded, voided
 /// ```
@@ -66,7 +66,9 @@ public struct PushMachine: Machine {
     public var spentToday = 0
 
     public static let version = 1
-    public static let follows = DeviceFact.types.union([LifecycleEvent.SettingsChanged.type])
+    public static let follows = DeviceFact.types.union([
+        LifecycleEvent.AppSuspended.type, LifecycleEvent.SettingsChanged.type,
+    ])
 
     /// Whether the device is connected, powered on and on a network.
     public var isOnline: Bool { connection != nil && hasNetwork }
@@ -92,7 +94,10 @@ public struct PushMachine: Machine {
 
     /// An upper estimate of the bytes of the state without unsettled notifications.
     var standingCost: Int {
-        let apps = apps.reduce(0) { $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count }
+        let apps = apps.reduce(0) {
+            $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count
+                + $1.value.tokens.reduce(0) { $0 + 96 + ($1.activity?.utf8.count ?? 0) }
+        }
         let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }
         return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
     }
@@ -142,15 +147,15 @@ extension Decision<PushMachine> {
         switch command {
         case .receive(let push): try receive(push)
         case .receiveBroadcast(let broadcast): try receive(broadcast)
-        case .register(let app, let environment, let channels):
-            try register(app, environment)
-            subscribe(app, to: channels)
-        case .unregister(let app): try unregister(app)
+        case .register(let app, let environment, let kind, let activity, let channels):
+            try register(app, environment, kind, activity, channels)
+        case .unregister(let app, let kind, let activity): try unregister(app, kind, activity)
         case .forgetChannel(let app, let channel): forget(channel, of: app)
         case .connect(let connection, let holder): try connect(connection, holder: holder)
         case .disconnect(let connection, let cause): disconnect(connection, cause)
         case .poll(let connection, let wait): try poll(connection, wait)
         case .acknowledge(let notification): acknowledge(notification)
+        case .present(let notification, let options): try present(notification, options)
         case .open(let notification): try open(notification)
         case .keepAlive: try keepAlive()
         case .setThrottle(let enabled): setThrottle(enabled)

@@ -21,6 +21,8 @@ public struct PushMessage: Record, Equatable {
     /// The progress of the wake of its app.
     public enum Wake: String, WireEnum { case none, requested, granted }
 
+    /// The Live Activity of its token; nil for other kinds.
+    public var activity: String?
     public var app = ""
     public var apnsID = ""
     /// The size of the payload as JSON text.
@@ -40,6 +42,8 @@ public struct PushMessage: Record, Equatable {
     public var fromStorage = false
     /// Whether the device shows it to the user; other types are for apps and the system.
     public var isForUser = false
+    /// The kind of its device token.
+    public var kind = TokenKind.apns
     public var neverStored = false
     /// Whether the device has acknowledged it. Then it is not sent again, but a silent one may wait for its wake.
     public var onDevice = false
@@ -54,6 +58,8 @@ public struct PushMessage: Record, Equatable {
     public var waitsForPower = false
     /// The wake of its app.
     public var wake = Wake.none
+    /// Whether its app was on screen at the delivery, so that `willPresent` decides whether the device shows it.
+    public var willPresent = false
 
     /// The bytes that count against the backlog: the payload, and 256 for ids and dates.
     var cost: Int { bytes + 256 }

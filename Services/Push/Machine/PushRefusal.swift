@@ -1,3 +1,4 @@
+public import Contracts
 public import Machines
 public import Timeline
 
@@ -13,6 +14,28 @@ public struct PushRefusal: MachineRefusal {
         Self(
             .notFound, "app_not_installed", "App is not installed", "The app \(app) is not installed on the device.")
     }
+    /// The call represents code of the app, and the app cannot run code.
+    public static func appNotRunning(_ state: AppPresence) -> Self {
+        Self(
+            .conflict, "app_not_running", "App is not running",
+            "The app can't run code in state \"\(state.rawValue)\": launch or activate it first.")
+    }
+    public static let activityMissing = Self(
+        .unprocessable, "activity_missing", "Live Activity is missing",
+        "A token of the kind liveactivity belongs to a Live Activity: name it in activity.")
+    public static func activityUnexpected(_ kind: TokenKind) -> Self {
+        Self(
+            .unprocessable, "activity_unexpected", "Token belongs to no Live Activity",
+            "A token of the kind \(kind.rawValue) belongs to no Live Activity: remove activity.")
+    }
+    public static func channelsUnexpected(_ kind: TokenKind) -> Self {
+        Self(
+            .unprocessable, "channels_unexpected", "Token has no channels",
+            "A token of the kind \(kind.rawValue) has no channels: set them with the kind apns.")
+    }
+    public static let tooManyActivities = Self(
+        .conflict, "too_many_activities", "App has too many Live Activities",
+        "An app can have tokens for \(PushedApp.activityLimit) Live Activities: remove one first.")
     public static func notRegistered(_ app: String) -> Self {
         Self(
             .conflict, "not_registered_for_notifications", "App has no device token",
@@ -23,6 +46,17 @@ public struct PushRefusal: MachineRefusal {
     public static let notConnected = Self(
         .conflict, "not_connected", "Device is not connected",
         "The device is not connected. Open a stream or poll first.")
+    public static func notificationNotOffered(_ id: String) -> Self {
+        Self(
+            .conflict, "notification_not_offered", "Notification is not offered to the app",
+            "The device does not ask willPresent about the notification \(id): it is settled, or its app was not on "
+                + "screen at its delivery.")
+    }
+    public static func unsupportedOnProfile(_ profile: ProfileName) -> Self {
+        Self(
+            .conflict, "unsupported_on_profile", "Profile does not support this",
+            "The profile \(profile.rawValue) does not have this feature.")
+    }
     public static func notificationNotShown(_ id: String) -> Self {
         Self(
             .conflict, "notification_not_shown", "Notification is not shown",
@@ -31,8 +65,8 @@ public struct PushRefusal: MachineRefusal {
     public static let badDeviceToken = Self(
         .invalid, "bad_device_token", "Device token is unknown", "No device has this token in this environment.")
     public static let deviceTokenNotForTopic = Self(
-        .invalid, "device_token_not_for_topic", "Device token belongs to another app",
-        "The token belongs to another app.")
+        .invalid, "device_token_not_for_topic", "Device token does not match the topic",
+        "The token belongs to another app, or its kind does not accept the push type.")
     public static let notSubscribed = Self(
         .conflict, "not_subscribed", "App is not subscribed to the channel",
         "The app is not subscribed to this channel.")

@@ -8,22 +8,40 @@ public struct PushedApp: Record, Equatable {
     public var budget = SilentBudget()
     /// The subscribed broadcast channels, in the order of the registration. They end with the token.
     public var channels: [String] = []
-    /// Whether it is in the foreground; known only for apps with a token.
-    public var foreground = false
     /// The user's switch for notifications.
     public var notifications = Switch.on
-    /// The device token; nil if the app has none.
-    public var registration: TokenRegistration?
+    /// Its state in `lifecycle`.
+    public var state = AppPresence.notRunning
+    /// Its active device tokens, in the order of registration: at most one of each kind, and one for each Live
+    /// Activity.
+    public var tokens: [TokenRegistration] = []
     /// The time of the last use.
     public var usedAt: Instant?
     /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
     public var wakes = false
+
+    /// The largest number of Live Activities with a token. Our choice.
+    public static let activityLimit = 16
+    /// Whether it is on screen.
+    public var foreground: Bool { state == .foreground }
+    /// The token for alerts and background pushes; nil if the app has none.
+    public var registration: TokenRegistration? { token(of: .apns) }
+
+    /// Returns the token of a kind; nil if the app has none.
+    ///
+    /// - Parameter activity: the Live Activity of the token.
+    public func token(of kind: TokenKind, activity: String? = nil) -> TokenRegistration? {
+        tokens.first { $0.kind == kind && $0.activity == activity }
+    }
 }
 
 /// An active device token, with the time of its registration.
 public struct TokenRegistration: Record, Equatable {
+    /// The Live Activity of the token; nil for other kinds.
+    public var activity: String?
     public var at = Instant.epoch
     public var environment = PushEnvironment.sandbox
+    public var kind = TokenKind.apns
     public var token = ""
 }
 
@@ -32,6 +50,7 @@ public struct RetiredToken: Record, Equatable {
     public var app = ""
     public var at = Instant.epoch
     public var environment = PushEnvironment.sandbox
+    public var kind = TokenKind.apns
     public var token = ""
 }
 

@@ -1,5 +1,23 @@
 public import Contracts
 
+extension TokenKind {
+    /// Returns whether a token of this kind receives pushes of a type. APNs compares topics, and each type but `mdm` has
+    /// its own topic. Our choice: a push of type `mdm` needs the token of its app.
+    public func accepts(_ type: PushType) -> Bool {
+        switch type {
+        case .alert, .background, .mdm: self == .apns
+        case .voip: self == .voip
+        case .complication: self == .complication
+        case .fileprovider: self == .fileprovider
+        case .location: self == .location
+        case .liveactivity: self == .liveactivity || self == .pushToStart
+        case .pushtotalk: self == .pushtotalk
+        case .widgets: self == .widgets
+        case .controls: self == .controls
+        }
+    }
+}
+
 extension PushType {
     /// The suffix of the topic after the bundle identifier; empty for some types.
     public var topicSuffix: String {

@@ -35,16 +35,21 @@ extension Constraint where T == String {
     }
 }
 
-/// The registration that an app requests with `registerForRemoteNotifications()`.
+/// The registration that an app requests: with `registerForRemoteNotifications()` for the kind `apns`, and with PushKit,
+/// ActivityKit and other frameworks for the other kinds.
 struct RegistrationDocument: Record {
     /// The largest number of channels of an app. Our choice.
     static let channelLimit = 100
 
-    /// All broadcast channels of the app from now on; nil keeps the current ones.
+    /// The Live Activity of a token of the kind `liveactivity`; nil for other kinds.
+    var activity: String?
+    /// All broadcast channels of the app from now on, only for the kind `apns`; nil keeps the current ones.
     var channels: [String]?
     var environment: Defaulted<PushEnvironment> = PushEnvironment.sandbox
+    var kind: Defaulted<TokenKind> = TokenKind.apns
 
     enum Constraints {
+        static let activity: Constraint<String> = .identifier
         static let channels: Constraint<[String]> = .channels
     }
 }
@@ -59,12 +64,34 @@ extension Constraint where T == [String] {
 }
 
 struct TokenDocument: Record {
+    /// The Live Activity of the token; nil for other kinds.
+    var activity: String?
     var environment = PushEnvironment.sandbox
+    var kind = TokenKind.apns
     var token = ""
 
     init(_ registration: TokenRegistration) {
+        activity = registration.activity
         environment = registration.environment
+        kind = registration.kind
         token = registration.token
+    }
+}
+
+/// The active tokens of an app, in the order of registration.
+struct TokenList: Record {
+    var items: [TokenDocument] = []
+
+    init(_ app: PushedApp) { items = app.tokens.map { TokenDocument($0) } }
+}
+
+/// The options with which `willPresent` calls its completion handler.
+struct PresentationDocument: Record {
+    /// Empty: the device does not show the notification.
+    var options: [PresentationOption] = []
+
+    enum Constraints {
+        static let options: Constraint<[PresentationOption]> = .count(0...8)
     }
 }
 

@@ -26,15 +26,16 @@ struct Explanation: Record {
 
     var app = ""
     var budget = Budget()
-    /// The forecasts by push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Empty without a
-    /// token.
+    /// The forecasts by push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Only the types for
+    /// which the app has a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
-    var foreground = false
     var lowPowerMode = false
     var notifications = Switch.on
     var online = false
     var powerFriendly = false
+    /// Whether the app has a token for alerts and background pushes.
     var registered = false
+    var state = AppPresence.notRunning
     var throttled = true
     var wakes = false
 
@@ -48,19 +49,19 @@ struct Explanation: Record {
         powerFriendly = state.isPowerFriendly
         lowPowerMode = state.conditions.lowPowerMode
         throttled = state.isThrottled
-        foreground = record.foreground
+        self.state = record.state
         wakes = record.wakes
         notifications = record.notifications
         budget.capacity = Int(policy.silentBurst)
         budget.left = state.silentLeft(of: record, at: now, policy)
         budget.nextReleaseAt = budget.left > 0 ? nil : state.silentAvailability(of: record, at: now, policy)
-        guard let registration = record.registration else { return }
         for (name, sample) in Self.samples {
+            guard let token = record.tokens.first(where: { $0.kind.accepts(sample.pushType) }) else { continue }
             var push = sample
             push.app = app
             push.topic = app + sample.pushType.topicSuffix
-            push.token = registration.token
-            push.environment = registration.environment
+            push.token = token.token
+            push.environment = token.environment
             forecast[name] = Self.outcome(of: push, aggregate, now, policy)
         }
     }

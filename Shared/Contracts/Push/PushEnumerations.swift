@@ -9,6 +9,25 @@ public enum PushType: String, WireEnum {
 /// The two environments of APNs.
 public enum PushEnvironment: String, WireEnum { case sandbox, production }
 
+/// The kind of a device token. The system gives each kind its own token, and a push needs a token of the kind that its
+/// type names.
+public enum TokenKind: String, WireEnum {
+    /// Alerts and background pushes: `registerForRemoteNotifications()`.
+    case apns
+    /// PushKit: `PKPushType.voIP`, `.complication` and `.fileProvider`.
+    case voip, complication, fileprovider
+    /// `CLLocationManager.startMonitoringLocationPushes(completion:)`.
+    case location
+    /// One Live Activity: `Activity.pushTokenUpdates`.
+    case liveactivity
+    /// The start of a Live Activity: `Activity.pushToStartTokenUpdates`.
+    case pushToStart
+    /// The channel of an app in the framework Push to Talk.
+    case pushtotalk
+    /// `WidgetPushHandler` and `ControlPushHandler`.
+    case widgets, controls
+}
+
 /// The kind of a device's connection.
 public enum ConnectionKind: String, WireEnum { case stream, poll }
 
@@ -29,17 +48,27 @@ public enum TokenEnd: String, WireEnum {
     case deregistered
 }
 
-/// The reason why an alert is shown after a wake request.
+/// `UNNotificationPresentationOptions`.
+public enum PresentationOption: String, WireEnum {
+    case alert, badge, banner, list, sound
+
+    /// Whether the option shows the notification.
+    public var shows: Bool { self == .alert || self == .banner || self == .list }
+}
+
+/// The reason why an alert is shown.
 public enum PresentationCause: String, WireEnum {
     case completed
     /// `lifecycle` did not wake the app.
     case refused
     /// The process of the app ended before its handler returned.
     case ended
-    /// The app is on screen or declares no mode that lets a notification wake it.
+    /// The app declares no mode that lets a notification wake it.
     case notWoken
     /// The device has too many pending notifications to wait for the handler.
     case notAwaited
+    /// The app is on screen, and its `willPresent` chose to show the notification.
+    case willPresent
 }
 
 /// The status of a notification.

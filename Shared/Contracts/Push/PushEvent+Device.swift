@@ -31,10 +31,9 @@ extension PushEvent {
         public static let type = "push.app.updated"
 
         public var app: Nullable<String>
-        /// Whether the app is on screen.
-        public var foreground: Bool
         /// Whether the user allows notifications of the app.
         public var notifications: Switch = .on
+        public var state: AppPresence = .notRunning
         /// The time at which the user last opened the app; nil if unknown.
         public var usedAt: Instant?
         /// Whether the app declares a background mode that lets a notification wake it.
@@ -81,8 +80,11 @@ extension PushEvent {
     public struct TokenRegistered: EventData {
         public static let type = "push.token.registered"
 
+        /// The Live Activity of the token; nil for other kinds.
+        public var activity: String?
         public var app: Nullable<String>
         public var environment: PushEnvironment = .sandbox
+        public var kind: TokenKind = .apns
         /// The device token, 64 hexadecimal digits.
         public var token: String
     }
@@ -91,9 +93,12 @@ extension PushEvent {
     public struct TokenUnregistered: EventData {
         public static let type = "push.token.unregistered"
 
+        /// The Live Activity of the token; nil for other kinds.
+        public var activity: String?
         public var app: Nullable<String>
         public var cause: TokenEnd = .unregistered
         public var environment: PushEnvironment = .sandbox
+        public var kind: TokenKind = .apns
         public var token: String
     }
 

@@ -6,12 +6,16 @@ extension PushEvent {
     public struct NotificationReceived: EventData {
         public static let type = "push.notification.received"
 
+        /// The Live Activity of the token; nil for other kinds.
+        public var activity: String?
         public var app: Nullable<String>
         /// The `apns-id`.
         public var apnsID: String
         /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
+        /// The kind of the device token; `apns` for broadcasts.
+        public var kind: TokenKind = .apns
         /// Whether `apns-expiration` is 0: one attempt without storage.
         public var neverStored: Bool
         public var notification: String
@@ -42,6 +46,8 @@ extension PushEvent {
         public var pushType: PushType = .alert
         public var silent: Bool
         public var status: ConsoleStatus = .delivered
+        /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.
+        public var willPresent: Bool
     }
 
     /// A device acknowledged a notification.
@@ -116,7 +122,7 @@ extension PushEvent {
         public var status: ConsoleStatus = .discardedExpired
     }
 
-    /// The device showed an alert after the attempt to wake its app.
+    /// The device showed an alert: after the attempt to wake its app, or because the app on screen chose it.
     public struct NotificationPresented: EventData {
         public static let type = "push.notification.presented"
 

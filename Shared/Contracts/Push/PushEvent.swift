@@ -39,7 +39,8 @@ extension PushEvent {
     public var status: NotificationStatus? {
         switch self {
         case .notificationReceived(let event): NotificationStatus(event.notification, event.status)
-        case .notificationDelivered(let event): NotificationStatus(event.notification, event.status)
+        case .notificationDelivered(let event):
+            NotificationStatus(event.notification, event.status, cause: event.willPresent ? "willPresent" : nil)
         case .notificationStored(let event):
             NotificationStatus(event.notification, event.status, until: event.due ?? event.until)
         case .notificationHeld(let event): NotificationStatus(event.notification, event.status, until: event.until)

@@ -1,6 +1,6 @@
 public import Records
 
-/// The state of an app as `transfer` distinguishes it.
+/// The state of an app as `push` and `transfer` distinguish it.
 public enum AppPresence: String, WireEnum {
     case notRunning, foreground, background, suspended
 

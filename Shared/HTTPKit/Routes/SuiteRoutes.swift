@@ -105,10 +105,12 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/explain GET
         /v1/devices/{device}/apps/{app}/notifications GET
         /v1/devices/{device}/apps/{app}/registration DELETE PUT
+        /v1/devices/{device}/apps/{app}/tokens GET
         /v1/devices/{device}/keep-alive POST
         /v1/devices/{device}/notifications GET
         /v1/devices/{device}/notifications/{notification}/ack POST
         /v1/devices/{device}/notifications/{notification}/opened POST
+        /v1/devices/{device}/notifications/{notification}/presentation POST
         /v1/devices/{device}/throttle PUT
         /v1/metrics/notifications GET
         /v1/notifications/{notification} GET

@@ -7,7 +7,7 @@ extension RecordGoldenTests {
         Explanation.self, Explanation.Budget.self, Explanation.Outcome.self, NotificationCount.self,
         NotificationCountList.self, NotificationDocument.self, NotificationItem.self, NotificationList.self,
         Page<NotificationItem>.self, ProviderKeyDocument.self, Page<ProviderKeyDocument>.self,
-        RegistrationDocument.self,
-        ThrottleDocument.self, TimelineDocument.self, TimelineDocument.Entry.self, TokenDocument.self,
+        PresentationDocument.self, RegistrationDocument.self,
+        ThrottleDocument.self, TimelineDocument.self, TimelineDocument.Entry.self, TokenDocument.self, TokenList.self,
     ]
 }

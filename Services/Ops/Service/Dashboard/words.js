@@ -97,7 +97,7 @@ export function subjectOf(event) {
 export const shortType = event => String(event.type).replace(serviceOf(event) + '.', '')
 
 // The most informative members of event data, best first.
-const telling = ['refusal', 'reason', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
+const telling = ['refusal', 'reason', 'end', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
 
 /** Summarises the data of an event in a few words. */
 export function gist(data) {
@@ -105,5 +105,5 @@ export function gist(data) {
   const moved = data.totalBytesWritten ?? data.totalBytesSent
   if (typeof moved === 'number') return bytes(moved)
   return telling.filter(name => ['string', 'number'].includes(typeof data[name])).slice(0, 2)
-    .map(name => ['reason', 'refusal', 'state'].includes(name) ? word(data[name]) : String(data[name])).join(' · ')
+    .map(name => ['reason', 'refusal', 'end', 'state'].includes(name) ? word(data[name]) : String(data[name])).join(' · ')
 }

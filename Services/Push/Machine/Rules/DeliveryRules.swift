@@ -7,14 +7,15 @@ import Timeline
 // Store and forward: delivery, storage and discarding.
 extension Decision<PushMachine> {
     mutating func receive(_ push: IncomingPush) throws(PushRefusal) {
-        let app = try owner(of: push)
+        let (app, token) = try owner(of: push)
         let latest = now + policy.storage
         emit(
             .notificationReceived(
                 .init(
-                    app: app, apnsID: push.apnsID, collapseID: push.collapseID, neverStored: push.neverStored,
-                    notification: push.notification, payload: push.payload, priority: push.priority,
-                    pushType: push.pushType, silent: PushMessage.isSilent(push.payload), topic: push.topic,
+                    activity: token.activity, app: app, apnsID: push.apnsID, collapseID: push.collapseID,
+                    kind: token.kind, neverStored: push.neverStored, notification: push.notification,
+                    payload: push.payload, priority: push.priority, pushType: push.pushType,
+                    silent: PushMessage.isSilent(push.payload), topic: push.topic,
                     until: min(push.expiration ?? latest, latest))))
         makeRoom(for: push.notification)
         route(push.notification)
@@ -56,11 +57,8 @@ extension Decision<PushMachine> {
         // A call needs no declared mode to request a wake: `lifecycle` decides about the app.
         let isCall = message.pushType == .voip
         guard message.contentAvailable || isCall, message.wake == .none else { return }
-        if app.wakes || isCall, !app.foreground {
-            requestWake(id, message)
-        } else {
-            present(id, message, .notWoken)
-        }
+        guard !app.foreground else { return }
+        app.wakes || isCall ? requestWake(id, message) : present(id, message, .notWoken)
     }
 
     mutating func deliver(_ id: String, _ message: PushMessage, fromStorage: Bool) {
@@ -70,7 +68,8 @@ extension Decision<PushMachine> {
                     app: message.app, apnsID: message.apnsID, channel: message.channel,
                     collapseID: message.collapseID, fromStorage: fromStorage,
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
-                    silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered)))
+                    silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered,
+                    willPresent: willPresent(message))))
     }
 
     /// Stores a notification in the slot of its app or channel, where it replaces an older one. Discards a notification

@@ -14,13 +14,14 @@ extension Decision<PushMachine> {
         case .settings(let settings, let app): take(settings, of: app)
         case .installation(let manifest, let app): install(app, manifest)
         case .uninstallation(let app): uninstall(app)
-        case .opening(_, let app): use(app)
-        case .transition(let appState, let app): if !appState.isForeground { note(app) { $0.foreground = false } }
+        case .opening(let appState, let app): use(app, appState)
+        case .transition(let appState, let app): note(app) { $0.state = AppPresence(appState) }
         case .termination(let event, let app):
-            note(app) { $0.foreground = false }
+            note(app) { $0.state = AppPresence(event.state) }
             discardHeld(of: app, event.reason)
             endWakes(of: app)
-        case .wake(let event, _):
+        case .wake(let event, let app):
+            note(app) { $0.state = AppPresence(event.state) }
             if let request = event.request { grant(request, wake: event.wake) }
             if state.isOnline { flushStore() }
         case .wakeCompletion(let event, _): if let request = event.request { complete(request, event.result) }
@@ -75,7 +76,7 @@ extension Decision<PushMachine> {
         let hasMode = manifest.backgroundModes.contains { $0 == .remoteNotification || $0 == .newsstandContent }
         let wakes = hasMode && state.profile != .ios6
         guard state.apps[app] != nil else {
-            return emit(.appUpdated(.init(app: app, foreground: false, notifications: .on, wakes: wakes)))
+            return emit(.appUpdated(.init(app: app, notifications: .on, state: .notRunning, wakes: wakes)))
         }
         note(app) { $0.wakes = wakes }
     }
@@ -86,12 +87,11 @@ extension Decision<PushMachine> {
         emit(.appRemoved(.init(app: app)))
     }
 
-    /// Delivers held notifications when the user opens an app. Ignores apps without a token.
-    private mutating func use(_ app: String) {
-        guard state.apps[app]?.registration != nil else { return }
+    /// Delivers held notifications when the user opens an app.
+    private mutating func use(_ app: String, _ appState: AppState) {
         let now = now
         note(app) {
-            $0.foreground = true
+            $0.state = AppPresence(appState)
             $0.usedAt = now
         }
         guard state.isOnline else { return }
@@ -106,7 +106,7 @@ extension Decision<PushMachine> {
         emit(
             .appUpdated(
                 .init(
-                    app: app, foreground: after.foreground, notifications: after.notifications, usedAt: after.usedAt,
+                    app: app, notifications: after.notifications, state: after.state, usedAt: after.usedAt,
                     wakes: after.wakes)))
     }
 }

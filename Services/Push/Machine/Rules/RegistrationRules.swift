@@ -5,48 +5,74 @@ import Timeline
 
 // Device tokens, active and inactive.
 extension Decision<PushMachine> {
-    /// Registers an app. It keeps its token, unless the environment changes.
-    mutating func register(_ app: String, _ environment: PushEnvironment) throws(PushRefusal) {
-        let record = try installed(app)
-        if let registration = record.registration {
-            guard registration.environment != environment else { return }
-            retire(app, .environmentChanged)
+    /// Registers an app. It keeps its token, unless the environment changes. The app's code registers (Apple,
+    /// `registerForRemoteNotifications()`, `PKPushRegistry` and `Activity`), so the app must run.
+    mutating func register(
+        _ app: String, _ environment: PushEnvironment, _ kind: TokenKind, _ activity: String?, _ channels: [String]?
+    ) throws(PushRefusal) {
+        let record = try running(app)
+        guard activity != nil || kind != .liveactivity else { throw .activityMissing }
+        guard activity == nil || kind == .liveactivity else { throw .activityUnexpected(kind) }
+        guard channels == nil || kind == .apns else { throw .channelsUnexpected(kind) }
+        if let current = record.token(of: kind, activity: activity) {
+            guard current.environment != environment else { return subscribe(app, to: channels) }
+            retire(app, current, .environmentChanged)
+        } else if kind == .liveactivity {
+            let activities = record.tokens.count { $0.kind == .liveactivity }
+            guard activities < PushedApp.activityLimit else { throw .tooManyActivities }
         }
         let token = PushToken(key, partitions: policy.partitions, random: (randomNumber(), randomNumber()))
-        emit(.tokenRegistered(.init(app: app, environment: environment, token: token.description)))
+        emit(
+            .tokenRegistered(
+                .init(activity: activity, app: app, environment: environment, kind: kind, token: token.description)))
+        subscribe(app, to: channels)
     }
 
-    mutating func unregister(_ app: String) throws(PushRefusal) {
-        guard try installed(app).registration != nil else { throw .notRegistered(app) }
-        retire(app, .unregistered)
+    /// Invalidates a token. The app's code does it (Apple, `unregisterForRemoteNotifications()`).
+    mutating func unregister(_ app: String, _ kind: TokenKind, _ activity: String?) throws(PushRefusal) {
+        guard let token = try running(app).token(of: kind, activity: activity) else { throw .notRegistered(app) }
+        retire(app, token, .unregistered)
     }
 
-    /// Invalidates the token of an app and discards its unsettled notifications.
+    /// Invalidates all tokens of an app.
     mutating func retire(_ app: String, _ cause: TokenEnd) {
-        guard let registration = state.apps[app]?.registration else { return }
-        for (id, message) in state.messages where message.app == app {
+        for token in state.apps[app]?.tokens ?? [] { retire(app, token, cause) }
+    }
+
+    /// Invalidates a token and discards the unsettled notifications that were sent to it.
+    private mutating func retire(_ app: String, _ token: TokenRegistration, _ cause: TokenEnd) {
+        for (id, message) in state.messages
+        where message.app == app && message.kind == token.kind && message.activity == token.activity {
             discard(id, .discardedUnregistered)
         }
         emit(
             .tokenUnregistered(
-                .init(app: app, cause: cause, environment: registration.environment, token: registration.token)))
+                .init(
+                    activity: token.activity, app: app, cause: cause, environment: token.environment, kind: token.kind,
+                    token: token.token)))
     }
 
-    func installed(_ app: String) throws(PushRefusal) -> PushedApp {
+    /// Returns the app if its code runs. Calls that represent code of the app need this.
+    func running(_ app: String) throws(PushRefusal) -> PushedApp {
         guard let record = state.apps[app] else { throw .appNotInstalled(app) }
+        guard record.state.isRunning else { throw .appNotRunning(record.state) }
         return record
     }
 
-    /// Returns the app of a token.
-    func owner(of push: IncomingPush) throws(PushRefusal) -> String {
-        let app = state.apps.elements.first { $0.value.registration?.token == push.token }
-        if let app, app.value.registration?.environment == push.environment {
-            guard app.key == push.app else { throw .deviceTokenNotForTopic }
-            return app.key
+    /// Returns the app of a token, and the token.
+    ///
+    /// APNs refuses a token that does not match the topic (Apple, "Handling notification responses from APNs":
+    /// `DeviceTokenNotForTopic`). The topic contains the push type, so the kind of the token must fit.
+    func owner(of push: IncomingPush) throws(PushRefusal) -> (app: String, token: TokenRegistration) {
+        for (app, record) in state.apps {
+            guard let token = record.tokens.first(where: { $0.token == push.token }) else { continue }
+            guard token.environment == push.environment else { break }
+            guard app == push.app, token.kind.accepts(push.pushType) else { throw .deviceTokenNotForTopic }
+            return (app, token)
         }
         let retired = state.retired.last { $0.token == push.token && $0.environment == push.environment }
         guard let retired else { throw .badDeviceToken }
-        guard retired.app == push.app else { throw .deviceTokenNotForTopic }
+        guard retired.app == push.app, retired.kind.accepts(push.pushType) else { throw .deviceTokenNotForTopic }
         guard now - retired.at < policy.tokenExpiry else { throw .expiredToken(since: retired.at) }
         throw .unregistered(since: retired.at)
     }

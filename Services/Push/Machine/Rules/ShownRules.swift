@@ -7,10 +7,31 @@ extension Decision<PushMachine> {
     /// Opens a shown notification. A visible notification is acknowledged by that.
     mutating func open(_ id: String) throws(PushRefusal) {
         guard state.conditions.poweredOn else { throw .deviceOff }
-        // An alert is not shown before its handler is done.
-        if let message = state.messages[id], message.isForUser, message.wake == .none { acknowledge(id) }
+        // An alert is not shown before its handler is done, or before `willPresent` chose to show it.
+        if let message = state.messages[id], message.isForUser, message.wake == .none, !message.willPresent {
+            acknowledge(id)
+        }
         guard let shown = state.shown.first(where: { $0.id == id }) else { throw .notificationNotShown(id) }
         emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
+    }
+
+    /// Whether `willPresent` decides about an alert: its app is on screen.
+    func willPresent(_ message: PushMessage) -> Bool {
+        message.isForUser && message.wake == .none && state.apps[message.app]?.foreground == true
+    }
+
+    /// Applies the options of `willPresent`, and acknowledges the notification. Without this call the device does not
+    /// show the alert (Apple, `userNotificationCenter(_:willPresent:withCompletionHandler:)`: "If your delegate does not
+    /// implement this method, the system behaves as if you had passed the UNNotificationPresentationOptionNone option").
+    mutating func present(_ id: String, _ options: [PresentationOption]) throws(PushRefusal) {
+        // `UNUserNotificationCenter` exists from iOS 10. Before, a device showed no alert of an app on screen.
+        guard state.profile != .ios6, state.profile != .ios7 else { throw .unsupportedOnProfile(state.profile) }
+        guard let message = state.messages[id], message.stage == .inFlight, message.willPresent else {
+            throw .notificationNotOffered(id)
+        }
+        _ = try running(message.app)
+        if options.contains(where: \.shows) { present(id, message, .willPresent) }
+        acknowledge(id)
     }
 
     /// Replaces older notifications of the same app and collapse id.

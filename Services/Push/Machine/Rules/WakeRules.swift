@@ -24,14 +24,14 @@ extension Decision<PushMachine> {
         present(id, message, .completed)
     }
 
-    /// Handles a refused wake. An alert is shown anyway. A silent notification is acknowledged if its app is in the
+    /// Handles a refused wake. An alert is shown anyway, unless its app is in the foreground. A silent notification is acknowledged if its app is in the
     /// foreground, held if the cause is temporary, and discarded otherwise.
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
         emit(
             .wakeRefused(.init(app: message.app, notification: id, pushType: message.pushType, refusal: refusal)))
-        guard message.silent else { return present(id, message, .refused) }
+        guard message.silent else { return refusal == .inForeground ? () : present(id, message, .refused) }
         if refusal == .inForeground {
             acknowledge(id)
         } else if policy.temporaryRefusals.contains(refusal) {

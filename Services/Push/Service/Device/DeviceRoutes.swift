@@ -26,21 +26,45 @@ struct DeviceRoutes: Sendable {
     private func addApps(_ table: inout RouteTable) {
         let path = "/v1/devices/{device}/apps/{app}"
         table.add(
-            .put, path + "/registration", "Registers an app and returns its device token",
+            .put, path + "/registration", "Registers a running app and returns its device token of a kind",
             body: RegistrationDocument.self,
-            .refuses(refusals(.deviceNotRegistered, .appNotInstalled("…")) + [.unknownChannel])
+            .refuses(
+                refusals(
+                    .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityMissing,
+                    .activityUnexpected(.voip), .channelsUnexpected(.voip), .tooManyActivities) + [.unknownChannel])
         ) { document, call in
             let app = try call.app
-            try await prepare(document, app, call)
-            let command = PushCommand.register(app: app, document.environment, channels: document.channels)
+            let (kind, activity) = (document.kind, document.activity)
+            if kind == .apns { try await prepare(document, app, call) }
+            let command = PushCommand.register(
+                app: app, document.environment, kind: kind, activity: activity, channels: document.channels)
             return try await commands.submit(command, call) { aggregate, _ in
-                aggregate.state.apps[app]?.registration.map { TokenDocument($0) }
+                aggregate.state.apps[app]?.token(of: kind, activity: activity).map { TokenDocument($0) }
             }
         }
         table.add(
-            .delete, path + "/registration", "Invalidates the device token of an app",
-            .refuses(refusals(.deviceNotRegistered, .appNotInstalled("…"), .notRegistered("…")))
-        ) { call in try await commands.submit(.unregister(app: call.app), call) }
+            .delete, path + "/registration", "Invalidates a device token of a running app",
+            .parameters(
+                RouteParameter("kind", in: .query, "The kind of the token; apns by default", TokenKind.schema),
+                RouteParameter("activity", in: .query, "The Live Activity of the token", ["type": "string"])),
+            .refuses(
+                refusals(
+                    .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .notRegistered("…"))
+                    + [.invalidQuery])
+        ) { call in
+            let kind = try call.request.query("kind", of: TokenKind.self) ?? .apns
+            let activity = call.request.uri.queryParameters["activity"].map { String($0) }
+            return try await commands.submit(.unregister(app: call.app, kind: kind, activity: activity), call)
+        }
+        table.add(
+            .get, path + "/tokens", "The device tokens of an app, by kind",
+            .refuses(refusals(.deviceNotRegistered, .appNotInstalled("…")))
+        ) { call in
+            let app = try call.app
+            let device = try await commands.device(call) { $0.apps[app] != nil }
+            guard let record = device.aggregate.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
+            return Reply(TokenList(record))
+        }
         table.add(
             .get, path + "/explain", "Explains an app's budget and power state, and forecasts a push of each type",
             .refuses(refusals(.deviceNotRegistered, .appNotInstalled("…")))

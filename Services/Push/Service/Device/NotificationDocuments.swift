@@ -18,6 +18,8 @@ struct NotificationDocument: Record {
     var priority = 10
     var pushType = PushType.alert
     var silent = false
+    /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.
+    var willPresent = false
 
     init(_ id: String, _ message: PushMessage) {
         self.id = id
@@ -31,6 +33,7 @@ struct NotificationDocument: Record {
         fromStorage = message.fromStorage
         silent = message.silent
         deliveredAt = message.deliveredAt ?? .epoch
+        willPresent = message.willPresent
     }
 
     init(_ event: PushEvent.NotificationDelivered, at time: Instant) {
@@ -45,6 +48,7 @@ struct NotificationDocument: Record {
         fromStorage = event.fromStorage
         silent = event.silent
         deliveredAt = time
+        willPresent = event.willPresent
     }
 }
 

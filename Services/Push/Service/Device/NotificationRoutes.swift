@@ -14,6 +14,19 @@ struct NotificationRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         table.add(
+            .post, "/v1/devices/{device}/notifications/{notification}/presentation",
+            "Returns the options of `willPresent` of an app on screen, and acknowledges the notification",
+            body: PresentationDocument.self,
+            .refuses(
+                [
+                    PushRefusal.deviceNotRegistered, .notificationNotOffered("…"), .appNotRunning(.suspended),
+                    .unsupportedOnProfile(.ios7),
+                ].map(\.problem))
+        ) { document, call in
+            let id = try call.identifier("notification")
+            return try await commands.submit(.present(notification: id, options: document.options), call)
+        }
+        table.add(
             .post, "/v1/devices/{device}/notifications/{notification}/opened",
             "Opens a notification that the device shows and brings its app to the foreground",
             .refuses([PushRefusal.deviceNotRegistered, .deviceOff, .notificationNotShown("…")].map(\.problem))

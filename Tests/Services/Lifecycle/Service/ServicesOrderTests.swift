@@ -75,7 +75,7 @@ import Timeline
                     "callback", "didRegisterForRemoteNotificationsWithDeviceToken",
                     [
                         "callbacks": ["didRegisterForRemoteNotificationsWithDeviceToken"], "environment": "sandbox",
-                        "token": "f00d",
+                        "kind": "apns", "token": "f00d",
                     ]
                 ),
                 (

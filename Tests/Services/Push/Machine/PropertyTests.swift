@@ -42,7 +42,9 @@ extension PushLife {
     fileprivate func checkLaws() throws {
         let device = self.device
         if let next = device.nextDeadline { try #require(next > now) }
-        for app in device.apps.keys {
+        for (app, record) in device.apps {
+            let tokens = Set(record.tokens.map { "\($0.kind) \($0.activity ?? "")" })
+            try #require(tokens.count == record.tokens.count, "one token of each kind and activity")
             let own = device.messages.values.filter { $0.app == app }
             for channel in Set(own.map(\.channel)) {
                 let stored = own.count { $0.stage == .stored && $0.channel == channel }
@@ -67,7 +69,12 @@ extension PushLife {
             try #require(
                 !waits || !message.neverStored && message.expiresAt > now,
                 "only a notification that may be stored waits")
-            try #require(device.apps[message.app]?.registration != nil, "only registered apps have notifications")
+            try #require(
+                device.apps[message.app]?.token(of: message.kind, activity: message.activity) != nil,
+                "only an active token has notifications")
+            try #require(
+                message.channel != nil || message.kind.accepts(message.pushType), "a token gets the types of its kind")
+            try #require(!message.willPresent || message.isForUser, "willPresent decides about alerts only")
             let latest = now + Self.policy.channelStorage
             try #require(
                 message.channel == nil || message.expiresAt <= latest, "broadcasts expire after at most 8 hours")

@@ -20,7 +20,7 @@ import Testing
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
             let old = try await suite.makeDevice("tablet")
-            _ = try await suite.send("DELETE", "/v1/devices/tablet/apps/\(PushSuite.app)/registration")
+            try await suite.unregister("tablet")
             var stream = try await DeviceStream(suite, "phone")
 
             var requests = (0..<30).map { number -> JSON in

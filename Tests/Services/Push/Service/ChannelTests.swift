@@ -126,10 +126,8 @@ import Testing
             #expect(try await store.timeline(request) != nil)
             try await suite.relayed()
             // An ordinary notification has its own slot.
-            let token = try #require(
-                try await suite.send(
-                    "PUT", "/v1/devices/offline/apps/\(PushSuite.app)/registration", ["environment": "sandbox"]
-                ).json["token"]?.string)
+            let tokens = try await suite.send("GET", "/v1/devices/offline/apps/\(PushSuite.app)/tokens").json
+            let token = try #require(tokens["items"]?[0]?["token"]?.string)
             #expect(try await suite.notify(token, ["text": "alert", "aps": ["alert": "x"]]).status == 200)
             let polled = try await suite.send("GET", "/v1/devices/offline/notifications?wait=0").json["items"]?.items
             #expect(polled?.compactMap { $0["payload"]?["text"]?.string } == ["s3", "alert"])
@@ -178,7 +176,7 @@ import Testing
             }
             #expect(try await suite.subscribe("changed", to: [other]).status == 200)
             let app = "apps/\(PushSuite.app)"
-            #expect(try await suite.send("DELETE", "/v1/devices/left/\(app)/registration").status == 204)
+            try await suite.unregister("left")
             let removed = try await suite.send("DELETE", "/v1/devices/gone/\(app)", port: suite.lifecycle)
             let read = try await suite.send("GET", "/v1/devices/gone/\(app)/explain", after: removed)
             #expect(read.code == "app_not_installed")

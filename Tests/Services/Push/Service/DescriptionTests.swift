@@ -74,7 +74,7 @@ import Testing
 
     /// Makes a device with a notification, and another device.
     private static func prepare(_ suite: PushSuite) async throws -> GivenRefusals.Scene {
-        let token = try await suite.makeDevice("phone")
+        let token = try await suite.makeDevice("phone", profile: "ios18")
         let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
         let stranger = try await suite.send("PUT", "/v1/devices/other", ["profile": "ios15"], port: suite.lifecycle)
         var scene = GivenRefusals.Scene()
@@ -90,12 +90,13 @@ import Testing
         let used = try await suite.send(
             "PUT", "/v1/devices/phone/throttle", ["enabled": false], ["Idempotency-Key": scene.usedKey])
         #expect(used.status == 200)
-        scene.queries = ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x"]
+        scene.queries = ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x", "kind=x"]
         let key = Self.key("KEYKEYKEY8", suite)
         scene.body = { operation in
             guard operation.takesDocument else { return nil }
             return switch operation.path.split(separator: "/").last {
             case "throttle": #"{"enabled":true}"#
+            case "presentation": #"{"options":[]}"#
             case "provider-keys": key
             default: "{}"
             }
@@ -108,10 +109,12 @@ import Testing
         let registration = device + "/apps/\(PushSuite.app)/registration"
         let unknown = Data(count: 16).base64EncodedString()
         try await given.refuse("unknown_channel", "PUT", registration, #"{"channels":["\#(unknown)"]}"#)
+        try await given.refuse("app_not_running", "PUT", registration, "{}")
+        try await given.refuse("app_not_running", "DELETE", registration)
+        try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
+        try await refusePresentations(given, suite)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
         try await given.refuse("not_connected", "POST", device + "/keep-alive")
-        #expect(try await suite.send("DELETE", registration).status == 204)
-        try await given.refuse("not_registered_for_notifications", "DELETE", registration)
         for (change, path, code) in [
             (#"{"network":{"kind":"none"}}"#, "/conditions", "no_network"),
             (#"{"event":"off"}"#, "/power", "device_off"),
@@ -125,6 +128,35 @@ import Testing
             }
         }
         try await given.refuse("device_off", "POST", device + "/notifications/none/opened")
+    }
+
+    private static func refuseTokens(_ given: GivenRefusals, _ suite: PushSuite, _ path: String) async throws {
+        try await given.refuse("activity_missing", "PUT", path, #"{"kind":"liveactivity"}"#)
+        try await given.refuse("activity_unexpected", "PUT", path, #"{"activity":"x","kind":"voip"}"#)
+        try await given.refuse("channels_unexpected", "PUT", path, #"{"channels":[],"kind":"voip"}"#)
+        for number in 1...16 {
+            let activity: JSON = ["kind": "liveactivity", "activity": .string("\(number)")]
+            #expect(try await suite.send("PUT", path, activity).status == 200)
+        }
+        try await given.refuse("too_many_activities", "PUT", path, #"{"activity":"x","kind":"liveactivity"}"#)
+        #expect(try await suite.send("DELETE", path).status == 204)
+        try await given.refuse("not_registered_for_notifications", "DELETE", path)
+    }
+
+    private static func refusePresentations(_ given: GivenRefusals, _ suite: PushSuite) async throws {
+        let options = #"{"options":["banner"]}"#
+        func path(_ device: String, _ id: String) -> String { "/v1/devices/\(device)/notifications/\(id)/presentation" }
+        try await given.refuse("notification_not_offered", "POST", path("phone", "none"), options)
+        _ = try await suite.makeDevice("old", profile: "ios7")
+        try await given.refuse("unsupported_on_profile", "POST", path("old", "none"), options)
+        let token = try await suite.makeDevice("screen")
+        var stream = try await DeviceStream(suite, "screen")
+        let id = try await suite.whileOnScreen("screen") {
+            let sent = try await suite.notify(token, ["aps": ["alert": "x"]])
+            #expect(try await stream.next()?["willPresent"]?.bool == true)
+            return try #require(sent.headers["apns-unique-id"])
+        }
+        try await given.refuse("app_not_running", "POST", path("screen", id), options)
     }
 
     private static func refuseKeys(_ given: GivenRefusals, _ suite: PushSuite) async throws {

@@ -45,15 +45,46 @@ import Testing
         }
     }
 
-    @Test func `a forecast has the outcome of a push of each type`() async throws {
+    @Test func `the timeline of a held push says that a force quit ended it`() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            let stream = try await DeviceStream(suite, "phone")
+            let reported = try await suite.send(
+                "PATCH", "/v1/devices/phone/conditions", ["lowPowerMode": true], port: suite.lifecycle)
+            try await suite.send("GET", "/v1/devices/phone/apps/\(PushSuite.app)/explain", after: reported)
+            let sent = try await suite.notify(
+                token, ["aps": ["content-available": 1]], ["apns-push-type": "background", "apns-priority": "5"])
+            let id = try #require(sent.headers["apns-unique-id"])
+            let swipe = "/v1/devices/phone/app-switcher/\(PushSuite.app)"
+            let swiped = try await suite.send("DELETE", swipe, port: suite.lifecycle)
+            #expect((200..<300).contains(swiped.status))
+            try await suite.send("GET", "/v1/devices/phone/apps/\(PushSuite.app)/explain", after: swiped)
+            let timeline = try await suite.send("GET", "/v1/notifications/\(id)").json["statuses"]?.items ?? []
+            let words = timeline.map { $0["status"]?.string }
+            #expect(words == ["Received", "Held – Low Power Mode", "Discarded – App Killed"])
+            #expect(timeline.last?["cause"]?.string == "forceQuit")
+            _ = stream
+        }
+    }
+
+    @Test func `a forecast has the outcome of a push of each type with a token`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
-            let path = "/v1/devices/phone/apps/com.example.app/explain"
+            let app = "/v1/devices/phone/apps/com.example.app"
+            let path = app + "/explain"
+            let first = try await suite.send("GET", path).json["forecast"]?.members ?? []
+            let ordinary = ["alert", "alertByPower", "alertWithoutWaking", "background", "mdm"]
+            #expect(first.map(\.name).sorted() == ordinary, "only types for which the app has a token")
+            try await suite.whileOnScreen("phone") { () async throws -> Void in
+                for kind: JSON in ["fileprovider", "location", "voip"] {
+                    #expect(try await suite.send("PUT", app + "/registration", ["kind": kind]).status == 200)
+                }
+            }
             let offline = try await suite.send("GET", path).json["forecast"]?.members ?? []
             #expect(
                 offline.map(\.name).sorted() == [
-                    "alert", "alertByPower", "alertWithoutWaking", "background", "complication", "controls",
-                    "fileprovider", "liveactivity", "location", "mdm", "pushtotalk", "voip", "widgets",
+                    "alert", "alertByPower", "alertWithoutWaking", "background", "fileprovider", "location", "mdm",
+                    "voip",
                 ])
             #expect(offline.allSatisfy { $0.value["status"]?.string == "Stored – Device Offline" })
             #expect(offline.allSatisfy { $0.value["until"]?.string != nil })

@@ -37,9 +37,11 @@ extension PushSuite {
     }
 
     func subscribe(_ device: String, to channels: [String]) async throws -> Answer {
-        try await send(
-            "PUT", "/v1/devices/\(device)/apps/\(Self.app)/registration",
-            ["environment": "sandbox", "channels": .array(channels.map { .string($0) })])
+        try await whileOnScreen(device) {
+            try await send(
+                "PUT", "/v1/devices/\(device)/apps/\(Self.app)/registration",
+                ["environment": "sandbox", "channels": .array(channels.map { .string($0) })])
+        }
     }
 
     /// Connects to the database as its owner.

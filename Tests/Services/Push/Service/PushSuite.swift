@@ -185,21 +185,6 @@ final class PushSuite: Sendable {
         return String(buffer: try await response.body.collect(upTo: 1 << 20))
     }
 
-    /// Makes a device with a registered app that silent notifications may wake.
-    ///
-    /// - Returns: the app's device token.
-    func makeDevice(_ device: String, app: String = "com.example.app") async throws -> String {
-        let path = "/v1/devices/\(device)"
-        #expect(try await send("PUT", path, ["profile": "ios15"], port: lifecycle).status == 201)
-        let manifest: JSON = ["backgroundModes": ["remote-notification"]]
-        let installed = try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle)
-        #expect(installed.status == 201)
-        let registered = try await send(
-            "PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"], after: installed)
-        #expect(registered.status == 200)
-        return try #require(registered.json["token"]?.string)
-    }
-
     /// Sends a request of a provider, over any connection of the client.
     func notify(
         _ token: String, _ payload: JSON?, _ headers: [String: String] = [:], method: String = "POST",

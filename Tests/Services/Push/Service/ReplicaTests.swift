@@ -117,12 +117,14 @@ extension PushSuite {
             ["apns-topic": Self.app, "authorization": "bearer \(bearer)", "connection": "close"])
     }
 
-    /// Makes a device and registers its app at a process.
+    /// Makes a device with an app on screen, and registers the app at a process.
     fileprivate func makeDevice(_ device: String, at port: Int) async throws -> String {
         let path = "/v1/devices/\(device)"
         _ = try await send("PUT", path, ["profile": "ios15"], port: lifecycle)
-        let installed = try await send("PUT", "\(path)/apps/\(Self.app)", [:], port: lifecycle)
-        let position = try #require(installed.headers["dormouse-position"])
+        _ = try await send("PUT", "\(path)/apps/\(Self.app)", [:], port: lifecycle)
+        let launched = try await send(
+            "POST", "\(path)/apps/\(Self.app)/transitions", ["event": "launch"], port: lifecycle)
+        let position = try #require(launched.headers["dormouse-position"])
         let registered = try await send(
             "PUT", "\(path)/apps/\(Self.app)/registration", ["environment": "sandbox"], port: port,
             ["Dormouse-Position": position])

@@ -161,8 +161,7 @@ import Testing
             let large: JSON = ["aps": [:], "x": .string(String(repeating: "x", count: 6000))]
             #expect(try await reason(token, large) == "413 PayloadTooLarge")
 
-            let path = "/v1/devices/phone/apps/com.example.app/registration"
-            #expect(try await suite.send("DELETE", path).status == 204)
+            try await suite.unregister("phone")
             let gone = try await suite.notify(token, alert)
             #expect(gone.status == 410)
             #expect(gone.reason == "Unregistered")
