@@ -73,6 +73,8 @@ extension Action {
             return Call(
                 .transfer, "POST", ofApp + "/challenges/{challenge}", [device, app, challenge],
                 ["disposition": "performDefaultHandling"])
+        case .register(let app):
+            return Call(.push, "PUT", ofApp + "/registration", [device, app], ["environment": "sandbox"])
         }
     }
 }

@@ -19,10 +19,13 @@ public enum Action: Sendable, Equatable {
     case openSession(app: String)
     case download(app: String)
     case answerChallenge(app: String, challenge: String)
+    /// Registers for notifications.
+    case register(app: String)
 
     /// The app whose code acts; nil for the user and the device.
     public var actingApp: String? {
         switch self {
+        case .register(let app): app
         case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _):

@@ -71,6 +71,8 @@ public struct DeliveredNotification: Sendable, Equatable {
     public var identifier: String
     public var app: String
     public var isSilent: Bool
+    /// Whether the app is on screen, so that its `willPresent` decides about an alert.
+    public var willPresent: Bool
 
     /// Parses a notification. Returns nil for other documents.
     public init?(_ document: JSON) {
@@ -78,5 +80,6 @@ public struct DeliveredNotification: Sendable, Equatable {
         self.identifier = identifier
         self.app = app
         isSilent = document["silent"]?.bool ?? false
+        willPresent = document["willPresent"]?.bool ?? false
     }
 }

@@ -18,6 +18,8 @@ public struct SimulatedApp: Sendable, Equatable {
     var wakes: [String] = []
     /// The active background tasks.
     var tasks: [String] = []
+    /// The token for notifications; nil until the app has registered.
+    public internal(set) var pushToken: String?
     /// The completed downloads whose bytes are counted.
     var received: Set<Int> = []
 
@@ -45,7 +47,7 @@ public struct SimulatedApp: Sendable, Equatable {
 struct Work: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         // Work of the user and the device.
-        case report, pickUp, putDown, interrupt, dismiss, swipe, keepAlive
+        case report, pickUp, tryOut, putDown, interrupt, dismiss, swipe, keepAlive
         case acknowledge(String)
         case open(String)
         // Work of the code of the app.
@@ -54,12 +56,16 @@ struct Work: Sendable, Equatable {
         case completeWake(String, reason: String)
         case endTask(String)
         case answerChallenge(String)
+        case register
 
         /// Whether the code of the app does the work, so only while it can run.
         var isCode: Bool {
             switch self {
-            case .report, .pickUp, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .open: false
-            case .crash, .download, .openSession, .completeCallback, .completeWake, .endTask, .answerChallenge: true
+            case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .open:
+                false
+            case .crash, .download, .openSession, .completeCallback, .completeWake, .endTask, .answerChallenge,
+                .register:
+                true
             }
         }
     }

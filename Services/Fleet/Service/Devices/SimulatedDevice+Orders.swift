@@ -121,11 +121,12 @@ extension SimulatedDevice {
         if onScreen == app { onScreen = nil }
     }
 
-    /// Handles a notification: the system acknowledges it, and the user may open it.
+    /// Handles a notification: the system acknowledges it, and the user may open it. No app of a fleet implements
+    /// `willPresent`, so a device does not show an alert of the app on screen.
     public mutating func receive(_ notification: DeliveredNotification, at now: Instant) {
         let acknowledged = now + random.interval(.milliseconds(20)...(.milliseconds(300)))
         schedule(.acknowledge(notification.identifier), at: acknowledged)
-        guard !notification.isSilent, let app = index(of: notification.app),
+        guard !notification.isSilent, !notification.willPresent, let app = index(of: notification.app),
             random.percent(apps[app].model.opensNotifications)
         else { return }
         let wait = pace.real(random.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
@@ -157,6 +158,9 @@ extension SimulatedDevice {
             else { return [] }
             guard apps[app].isNews(asOf: offset) else { return [] }
             if state == .notRunning { ended(app, asOf: offset) } else { apps[app].learn(state, asOf: offset) }
+            return []
+        case (.register(let name), .done(let document, _)):
+            if let app = index(of: name) { apps[app].pushToken = document["token"]?.string }
             return []
         case (.openSession(let name), .done(let document, _)):
             if let app = index(of: name) { count(document["tasks"]?.items ?? [], of: app) }

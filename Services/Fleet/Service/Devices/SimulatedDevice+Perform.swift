@@ -18,8 +18,8 @@ extension SimulatedDevice {
         case .open(let notification):
             return person.phase(at: pace.peopleTime(at: now)) == .asleep
                 ? [] : unlock(at: now) + [.open(notification: notification)]
-        case .putDown, .interrupt, .dismiss, .swipe, .crash, .download, .openSession, .completeCallback, .completeWake,
-            .endTask, .answerChallenge:
+        case .tryOut, .putDown, .interrupt, .dismiss, .swipe, .crash, .download, .openSession, .completeCallback,
+            .completeWake, .endTask, .answerChallenge, .register:
             return []
         }
     }
@@ -27,6 +27,8 @@ extension SimulatedDevice {
     private mutating func perform(_ kind: Work.Kind, of app: Int, at now: Instant) -> [Action] {
         let name = apps[app].model.identifier
         switch kind {
+        case .tryOut: return onScreen == app ? [] : open(app, at: now)
+        case .register: return apps[app].pushToken == nil ? [.register(app: name)] : []
         case .putDown: return putDown(app, at: now)
         case .interrupt:
             guard onScreen == app, apps[app].state == .active else { return [] }
@@ -73,7 +75,10 @@ extension SimulatedDevice {
         let phase = person.phase(at: pace.peopleTime(at: now))
         guard phase != .asleep, phase != .atWork || random.percent(60) else { return [] }
         let app = chosenApp()
-        guard onScreen != app else { return [] }
+        return onScreen == app ? [] : open(app, at: now)
+    }
+
+    private mutating func open(_ app: Int, at now: Instant) -> [Action] {
         var actions = unlock(at: now)
         look(at: app, at: now)
         let opening = apps[app].state == .notRunning ? "launch" : "open"
@@ -87,6 +92,10 @@ extension SimulatedDevice {
         drop(app) { $0 == .putDown || $0 == .swipe || $0 == .interrupt || $0 == .dismiss }
         let stay = pace.real(random.interval(apps[app].model.stay), atLeast: .milliseconds(400))
         schedule(.putDown, of: app, at: now + stay)
+        if services.contains(.push), apps[app].model.takesPushes, apps[app].pushToken == nil {
+            drop(app) { $0 == .register }
+            schedule(.register, of: app, at: now)
+        }
         if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {
         case .crashes where random.percent(10): schedule(.crash, of: app, at: now + stay / 3)

@@ -64,6 +64,11 @@ public struct SimulatedDevice: Sendable, Equatable {
         person.surroundings(at: pace.peopleTime(at: now), isLocked: isLocked).network != .none
     }
 
+    /// Lets the user open each new app once, one after another, so that its code can register for notifications.
+    public mutating func tryApps(from now: Instant) {
+        for app in apps.indices { schedule(.tryOut, of: app, at: now + .milliseconds(2500) * Int64(app)) }
+    }
+
     /// The time of the next work; nil if all work waits for the suite.
     public var nextDue: Instant? { works.lazy.filter { canBeDone($0) }.map(\.due).min() }
 

@@ -21,6 +21,7 @@ actor DevicePool {
     private let clock: RunClock
     private let statistics: RunStatistics
     private let run: String
+    private let tokens: PushTokens
     private var phones: [Phone]
     private let indices: [String: Int]
     private var ready: Deque<RequestQueueID> = []
@@ -31,8 +32,14 @@ actor DevicePool {
     private(set) var hearsOrders = false
     private var random: SeededRandom
 
-    /// - Parameter run: a prefix that makes the idempotency keys of this run unique.
-    init(_ devices: [SimulatedDevice], clock: RunClock, statistics: RunStatistics, run: String, seed: UInt64) {
+    /// - Parameters:
+    ///   - tokens: receives the tokens of apps that register.
+    ///   - run: a prefix that makes the idempotency keys of this run unique.
+    init(
+        _ devices: [SimulatedDevice], tokens: PushTokens, clock: RunClock, statistics: RunStatistics, run: String,
+        seed: UInt64
+    ) {
+        self.tokens = tokens
         phones = devices.map { Phone(device: $0) }
         indices = Dictionary(uniqueKeysWithValues: devices.enumerated().map { ($1.identifier, $0) })
         self.clock = clock
@@ -55,8 +62,9 @@ actor DevicePool {
         for entry in again { list(entry.queue) }
     }
 
-    /// Starts a device.
+    /// Starts a device. First its user opens each app once.
     func begin(_ index: Int) {
+        phones[index].device.tryApps(from: clock.now)
         phones[index].isReady = true
         settle(index)
     }
@@ -146,6 +154,11 @@ actor DevicePool {
         if case .done(let document, _) = outcome, service == .lifecycle {
             phones[job.device].acknowledged = max(phones[job.device].acknowledged, document["version"]?.int ?? 0)
             phones[job.device].calledByAnswers += document["callbacks"]?.items?.count ?? 0
+        }
+        if case (.register(let app), .done(let document, _)) = (job.action, outcome),
+            let token = document["token"]?.string
+        {
+            tokens.add(PushToken(token: token, topic: app))
         }
         let before = phones[job.device].device.bytesReceived
         let actions = phones[job.device].device.learn(outcome, of: job.action, at: now)

@@ -40,11 +40,12 @@ public struct FleetRun: Activity {
             }
             return device
         }
-        pool = DevicePool(devices, clock: clock, statistics: statistics, run: run, seed: options.seed)
+        pool = DevicePool(
+            devices, tokens: tokens, clock: clock, statistics: statistics, run: run, seed: options.seed)
     }
 
     private var caller: Caller { Caller(client: client, statistics: statistics, seed: options.seed) }
-    private var setup: Setup { Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens) }
+    private var setup: Setup { Setup(caller: caller, fleet: options.fleet, run: run) }
 
     /// The real time since the start.
     public var elapsed: Interval { clock.elapsed }

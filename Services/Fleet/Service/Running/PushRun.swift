@@ -50,17 +50,37 @@ public struct PushRun: Activity {
     private func send() async throws {
         let caller = Caller(client: client, statistics: statistics, seed: options.seed)
         let tokens = PushTokens()
-        let setup = Setup(caller: caller, fleet: options.fleet, run: run, tokens: tokens)
+        let setup = Setup(caller: caller, fleet: options.fleet, run: run)
         var random = SeededRandom(seed: .random(in: .min ... .max))
         let provider = Provider(caller: caller, tokens: tokens, &random)
         guard try await provider.register(key: "\(run)-provider"), let apns = client.endpoints.apns else { return }
-        for device in devices where device.hasBackgroundServices {
-            for app in device.apps where app.model.takesPushes {
-                try await setup.registerForPushes(device, app.model)
-            }
-            statistics.note { $0.devices += 1 }
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await find(tokens, setup) }
+            group.addTask { try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed) }
+            try await group.waitForAll()
         }
-        guard tokens.count > 0 else { throw FleetError("no device of fleet \(options.fleet) accepts pushes") }
-        try await provider.send(aMinute: options.pushesAMinute, to: apns, seed: options.seed)
+    }
+
+    /// Reads the tokens of the devices, again and again until every app has registered.
+    ///
+    /// - Throws: ``FleetError`` if no app has registered within a minute, or `CancellationError`.
+    private func find(_ tokens: PushTokens, _ setup: Setup) async throws {
+        var unknown = devices.filter(\.hasBackgroundServices).flatMap { device in
+            device.apps.filter(\.model.takesPushes).map { (device: device, app: $0.model) }
+        }
+        statistics.note { $0.devices += Set(unknown.map(\.device.identifier)).count }
+        let end = ContinuousClock.now + .seconds(60)
+        while !unknown.isEmpty {
+            for (index, (device, app)) in unknown.enumerated().reversed() {
+                guard let token = try await setup.pushToken(device, app) else { continue }
+                tokens.add(token)
+                unknown.remove(at: index)
+            }
+            guard tokens.count > 0 || .now < end else {
+                throw FleetError(
+                    "no app of fleet \(options.fleet) has registered for notifications: run the fleet first")
+            }
+            try await Task.sleep(for: .seconds(5))
+        }
     }
 }

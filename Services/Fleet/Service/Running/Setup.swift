@@ -29,7 +29,6 @@ struct Setup: Sendable {
     let caller: Caller
     let fleet: String
     let run: String
-    let tokens: PushTokens
 
     private var client: SuiteClient { caller.client }
 
@@ -98,24 +97,15 @@ struct Setup: Sendable {
                     .fetch, "PUT", root + "/apps/{app}/minimum-interval", [id, app.model.identifier], interval.document)
                 _ = try await caller.perform(call, after: position, isLearning: true)
             }
-            if device.services.contains(.push), app.model.takesPushes {
-                try await registerForPushes(device, app.model, after: position)
-            }
         }
         return true
     }
 
-    /// Gets the push token of an app, which stays the same while the app is installed.
-    func registerForPushes(
-        _ device: SimulatedDevice, _ app: AppModel, after position: Position? = nil
-    ) async throws(CancellationError) {
-        let call = Call(
-            .push, "PUT", "/v1/devices/{device}/apps/{app}/registration", [device.identifier, app.identifier],
-            ["environment": "sandbox"])
-        if let answer = try await caller.perform(call, after: position, isLearning: true),
-            let token = answer.document["token"]?.string
-        {
-            tokens.add(PushToken(token: token, topic: app.identifier))
-        }
+    /// Reads the token of an app for notifications; nil if the app has not registered yet.
+    func pushToken(_ device: SimulatedDevice, _ app: AppModel) async throws(CancellationError) -> PushToken? {
+        let call = Call(.push, "GET", "/v1/devices/{device}/apps/{app}/tokens", [device.identifier, app.identifier])
+        let tokens = try await caller.perform(call)?.document["items"]?.items ?? []
+        let token = tokens.first { $0["kind"]?.string == "apns" }?["token"]?.string
+        return token.map { PushToken(token: $0, topic: app.identifier) }
     }
 }
