@@ -10,7 +10,7 @@ struct HonestDevice: Sendable {
     static let app = "com.example.app"
     /// The app with task requests: its manifest turns interval-based fetch off.
     static let tasks = "com.example.tasks"
-    /// The app that registers and removes its token repeatedly.
+    /// The app that registers and removes its token repeatedly. It plays audio, so that its code keeps running.
     static let toggled = "com.example.toggled"
     static let content = "attack/downloaded"
 
@@ -31,11 +31,15 @@ struct HonestDevice: Sendable {
         let lifecycle = suite.replicas(of: .lifecycle)[0].directAddress
         try await client.require(Call(.PUT, device, ["profile": "ios18"]), to: lifecycle)
         let manifests: [(String, JSON)] = [
-            (app, ["backgroundModes": ["fetch", "remote-notification"]]), (toggled, [:]),
+            (app, ["backgroundModes": ["fetch", "remote-notification"]]), (toggled, ["backgroundModes": ["audio"]]),
             (tasks, ["backgroundModes": ["fetch", "processing"], "permittedTaskIdentifiers": ["clean"]]),
         ]
         for (app, manifest) in manifests {
             try await client.require(Call(.PUT, "\(device)/apps/\(app)", manifest), to: lifecycle)
+        }
+        let audio: [(String, JSON)] = [("transitions", ["event": "launch"]), ("activities/audio", [:])]
+        for (path, body) in audio {
+            try await client.require(Call(.POST, "\(device)/apps/\(toggled)/\(path)", body), to: lifecycle)
         }
         let launch = Call(.POST, "\(device)/apps/\(app)/transitions", ["event": "launch"])
         let launched = try await client.require(launch, to: lifecycle)

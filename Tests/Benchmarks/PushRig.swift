@@ -105,11 +105,16 @@ final class PushRig: Sendable {
                     for number in stride(from: worker, to: count, by: 64) {
                         let path = "/v1/devices/fixture-\(number)"
                         try await self.send(.PUT, self.lifecycleAddress + path, ["profile": "ios18"])
-                        let installed = try await self.send(
-                            .PUT, "\(self.lifecycleAddress)\(path)/apps/\(Self.app)", [:])
+                        let app = "\(path)/apps/\(Self.app)"
+                        try await self.send(.PUT, self.lifecycleAddress + app, [:])
+                        let launched = try await self.send(
+                            .POST, self.lifecycleAddress + app + "/transitions", ["event": "launch"])
                         let registered = try await self.send(
-                            .PUT, "\(self.push)\(path)/apps/\(Self.app)/registration", ["environment": "sandbox"],
-                            ["Dormouse-Position": installed.position])
+                            .PUT, self.push + app + "/registration", ["environment": "sandbox"],
+                            ["Dormouse-Position": launched.position])
+                        // An app that does not run gets alerts as before.
+                        try await self.send(
+                            .POST, self.lifecycleAddress + app + "/transitions", ["event": "exit"])
                         made.append((number, registered.json["token"]?.string ?? ""))
                     }
                     return made

@@ -65,7 +65,7 @@ private struct Attacked {
             "backgroundModes": ["audio", "location", "fetch", "remote-notification", "processing"],
             "permittedTaskIdentifiers": ["sample-1"],
         ]
-        let installed = try await suite.call(.PUT, .lifecycle, app, manifest)
+        try await suite.call(.PUT, .lifecycle, app, manifest)
         let launched = try await suite.call(.POST, .lifecycle, app + "/transitions", ["event": "launch"])
         let authorization = ["authorization": "bearer \(provider.token)"]
         let made = try await suite.call(
@@ -74,7 +74,7 @@ private struct Attacked {
         channel = try #require(made.headers.first(name: "apns-channel-id"))
         let registered = try await suite.call(
             .PUT, .push, app + "/registration", ["environment": "sandbox", "channels": [.string(channel)]],
-            after: installed.position)
+            after: launched.position)
         token = try #require(registered.json["token"]?.string)
         try await suite.call(.PUT, .fetch, app + "/minimum-interval", ["interval": "minimum"], after: launched.position)
         try await suite.call(.PUT, .transfer, app + "/sessions/s", [:], after: launched.position)
