@@ -237,7 +237,7 @@ targets += [
     .target(
         name: "FleetService",
         dependencies: [
-            "Records", "Timeline", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL,
+            "Records", "Timeline", "Contracts", httpClient, jwt, collections, nioCore, nioHTTP1, nioSSL,
         ],
         path: "Services/Fleet/Service", swiftSettings: strict),
     .executableTarget(
@@ -245,7 +245,7 @@ targets += [
         path: "Services/Fleet/Main", swiftSettings: strict),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
-        ["FleetService", "Records", "Timeline", "TestSupport", crypto]),
+        ["FleetService", "Records", "Timeline", "Contracts", "TestSupport", crypto]),
 ]
 targets += service(
     "Push",

@@ -65,6 +65,11 @@ extension MachineRefusal {
     public static var deviceOff: Self {
         Self(.conflict, "device_off", "Device is switched off", "The device is switched off. Switch it on first.")
     }
+    /// The generation of the device lacks the feature of the call.
+    public static func unsupported(_ feature: Feature, on profile: Profile) -> Self {
+        Self(
+            .conflict, "unsupported_on_profile", "Profile does not support this", profile.lack(of: feature))
+    }
     public static func unreadableEvent(_ error: ContractError) -> Self {
         Self(.unreadable(error), "unreadable_event", "Event can't be read", error.description)
     }

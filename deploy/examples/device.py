@@ -224,7 +224,7 @@ def main():
                         help="the file of ./deploy/up, for the missing ones of --url and --key (default: %(default)s)")
     parser.add_argument("--device", default="example-phone", help="the identifier of the device (default: %(default)s)")
     parser.add_argument("--app", default="mail", help="the identifier of the app (default: %(default)s)")
-    parser.add_argument("--profile", default="ios15", choices=["ios6", "ios7", "ios13", "ios15", "ios18"],
+    parser.add_argument("--profile", default="ios15", choices=["ios6", "ios7", "ios9", "ios12", "ios13", "ios15", "ios16", "ios17", "ios18", "ios26"],
                         help="the generation of iOS whose limits apply (default: %(default)s)")
     parser.add_argument("--work", type=float, default=1, metavar="S", help="seconds of work in a wake (default: 1)")
     parser.add_argument("--for", type=float, dest="lifetime", metavar="S", help="seconds until the end (default: none)")

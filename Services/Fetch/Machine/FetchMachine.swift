@@ -117,6 +117,12 @@ extension Decision<FetchMachine> {
         scheduleTasks(Array(touched))
     }
 
+    /// Throws unless the generation of the device has a feature.
+    func require(_ feature: Feature) throws(FetchRefusal) {
+        guard let profile = policy.profile(of: state), !profile.has(feature) else { return }
+        throw .unsupported(feature, on: profile)
+    }
+
     func installed(_ app: String) throws(FetchRefusal) -> ScheduledApp {
         guard let record = state.apps[app] else { throw .appNotInstalled(app) }
         return record

@@ -3,6 +3,8 @@ public import Timeline
 
 /// The limits and weights of a deployment. Scores are integers in thousandths, so that every processor decides the same.
 public struct FetchPolicy: Sendable {
+    /// The features and limits of each generation of iOS.
+    public var generations = Generations.standard
     /// The shortest interval (secondary sources: 15 min).
     public var floor = Interval.minutes(15)
     /// The length of a slot, in which an app has at most one refresh. Slots begin at multiples of it since 1970.
@@ -47,8 +49,6 @@ public struct FetchPolicy: Sendable {
     public var appBudget = Budget(millijoules: 60_000, bytes: 20_000_000)
     /// The daily budget of all refreshes of a device (our choice; 600 J are about 1 % of a phone's battery).
     public var deviceBudget = Budget(millijoules: 600_000, bytes: 200_000_000)
-    /// The time limit of a refresh handler (Apple: 30 s).
-    static let refreshLimit = TimeLimits.fetchHandler
     /// The energy of a wake in millijoules. These costs are our choice, in the order of published measurements. Refreshes
     /// on a charger cost nothing.
     public var wakeCost = 500
@@ -115,11 +115,16 @@ public struct FetchPolicy: Sendable {
         }
     }
 
+    /// Returns the features and limits of a device; nil if it is not registered.
+    public func profile(of device: FetchMachine) -> Profile? { device.profile.map { generations[$0] } }
+
     /// Returns the energy that a refresh costs, in millijoules.
-    func cost(elapsed: Interval, bytes: Int, _ conditions: Conditions) -> Int {
+    ///
+    /// - Parameter limit: the time limit of its handler.
+    func cost(elapsed: Interval, limit: Interval, bytes: Int, _ conditions: Conditions) -> Int {
         guard conditions.battery?.charging != true else { return 0 }
         // `lifecycle` ends a longer handler, also if its end never becomes known.
-        let running = min(max(.zero, elapsed), Self.refreshLimit)
+        let running = min(max(.zero, elapsed), limit)
         let radio = conditions.network?.kind == .cellular ? radioCostCellular : radioCostWifi
         return wakeCost + handlerPower * Int(running.milliseconds) / 1000 + radio * (min(max(0, bytes), 1 << 50) / 1000)
             / 100

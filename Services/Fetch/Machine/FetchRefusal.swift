@@ -8,17 +8,6 @@ public struct FetchRefusal: MachineRefusal {
 
     public static let deviceOff = Self(
         .conflict, "device_off", "Device is switched off", "The device is switched off.")
-    /// Background fetch needs iOS 7.
-    public static func unsupportedOnProfile(_ profile: ProfileName) -> Self {
-        unsupported(profile, "background fetch")
-    }
-    /// Task requests need iOS 13.
-    public static func noTaskRequests(_ profile: ProfileName) -> Self { unsupported(profile, "task requests") }
-    private static func unsupported(_ profile: ProfileName, _ feature: String) -> Self {
-        Self(
-            .conflict, "unsupported_on_profile", "Profile does not support this",
-            "\(profile.rawValue) has no \(feature).")
-    }
     /// A refresh of the app is in progress.
     public static func fetchRunning(_ fetch: String) -> Self {
         Self(

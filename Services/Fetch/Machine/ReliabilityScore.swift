@@ -26,8 +26,9 @@ public struct ReliabilityScore: Record, Equatable {
 
     /// Returns the value of a refresh from 0 to 1000; nil if it never began.
     private static func worth(_ result: FetchResult, _ elapsed: Interval, _ bytesReceived: Int?) -> Int? {
-        /// Returns the loss for the elapsed time, which is `most` at the limit of a handler.
-        let limit = TimeLimits.fetchHandler.milliseconds
+        /// Returns the loss for the elapsed time, which is `most` at the limit of a handler. The log outlives the file
+        /// of a deployment, so the fold of events uses the table without overrides.
+        let limit = Generations.standard[.ios18][.fetchHandler].milliseconds
         func less(_ most: Int) -> Int { Int(min(limit, max(0, elapsed.milliseconds))) * most / Int(limit) }
         switch result {
         // The device loaded no bytes, so the data can't be new.

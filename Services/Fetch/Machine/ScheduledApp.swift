@@ -48,9 +48,9 @@ public struct ScheduledApp: Record, Equatable {
 
     /// Whether intervals have an effect. From iOS 13, permitted task identifiers in the manifest disable background fetch
     /// (Apple, "Using background tasks to update your app").
-    public func fetches(on profile: ProfileName?) -> Bool {
-        guard declaresFetch, let profile, profile != .ios6 else { return false }
-        return !profile.hasTaskRequests || permittedTaskIdentifiers.isEmpty
+    public func fetches(on profile: Profile?) -> Bool {
+        guard declaresFetch, let profile, profile.has(.backgroundFetch) else { return false }
+        return !profile.has(.backgroundTaskScheduler) || permittedTaskIdentifiers.isEmpty
     }
 
     /// The next deadline of the app.

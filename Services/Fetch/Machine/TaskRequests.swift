@@ -74,21 +74,3 @@ extension ScheduledApp {
         return tasks.isEmpty ? nil : tasks.values.compactMap { $0.wait?.at }.min()
     }
 }
-
-extension ProfileName {
-    /// Whether the profile has `BGTaskScheduler`, which needs iOS 13.
-    var hasTaskRequests: Bool {
-        switch self {
-        case .ios6, .ios7: false
-        case .ios13, .ios15, .ios18: true
-        }
-    }
-
-    /// Whether processing runs after a force quit (Apple's developer technical support: on iOS 18).
-    var processingOutlivesForceQuit: Bool {
-        switch self {
-        case .ios6, .ios7, .ios13, .ios15: false
-        case .ios18: true
-        }
-    }
-}

@@ -18,11 +18,11 @@ struct IntervalDocument: Record {
     /// The reserved time of the next refresh; null while factors block it.
     var nextFetch: Nullable<Instant> = nil
 
-    init(_ name: String, _ device: FetchMachine) {
+    init(_ name: String, _ device: FetchMachine, _ policy: FetchPolicy) {
         let app = device.apps[name]
         self.app = name
         interval = app?.interval ?? .never
-        inEffect = app.map { $0.fetches(on: device.profile) && $0.interval != .never } ?? false
+        inEffect = app.map { $0.fetches(on: policy.profile(of: device)) && $0.interval != .never } ?? false
         nextFetch = app?.wait?.at
     }
 }

@@ -10,11 +10,17 @@ public struct Fetch: DurableService {
     public typealias Rules = FetchMachine
     /// The default port.
     public static let port = 8082
-    private let policy: FetchPolicy
+    private let settings: FetchPolicy
+    private let profiles: ProfilesFile
 
-    public init(_ reader: SettingsReader) { policy = FetchPolicy(reader) }
+    public init(_ reader: SettingsReader) {
+        settings = FetchPolicy(reader)
+        profiles = ProfilesFile(reader)
+    }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
+        var policy = settings
+        policy.generations = try profiles.read()
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             FetchRoutes(
                 commands: parts.commands,

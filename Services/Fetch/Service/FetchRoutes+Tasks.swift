@@ -13,7 +13,7 @@ import Timeline
 // `BGTaskScheduler`.
 extension FetchRoutes {
     private static let requests = app + "/task-requests"
-    private static let unknown = FetchRefusal.unknown + [FetchRefusal.noTaskRequests(.ios7).described]
+    private static let unknown = FetchRefusal.unknown + [FetchRefusal.noTaskRequests.described]
 
     func addTasks(_ table: inout RouteTable) {
         table.add(

@@ -124,7 +124,7 @@ struct ForecastDocument: Record {
         advice = forecast.advice.map(Advice.init)
         wakesPerSecond = policy.ceiling
         interval = app.interval
-        inEffect = app.fetches(on: device.profile) && app.interval != .never
+        inEffect = app.fetches(on: policy.profile(of: device)) && app.interval != .never
         running = app.running?.fetch
         if let next = forecast.next {
             var document = Next()

@@ -13,13 +13,17 @@ extension FetchRefusal {
         return problem
     }
 
+    /// The refusal of a generation without background fetch, as an example.
+    static let noBackgroundFetch = FetchRefusal.unsupported(.backgroundFetch, on: Generations.standard[.ios6])
+    /// The refusal of a generation without task requests, as an example.
+    static let noTaskRequests = FetchRefusal.unsupported(.backgroundTaskScheduler, on: Generations.standard[.ios7])
     /// The refusals of every call about an app.
     static let unknown: [Problem] = [
         FetchRefusal.deviceNotRegistered.described, FetchRefusal.appNotInstalled("").described,
     ]
     /// The refusals by the rules of the platform.
     static let platform: [Problem] = [
-        FetchRefusal.unsupportedOnProfile(.ios6), .fetchRunning(""), .modeNotDeclared, .fetchDisabled, .deviceOff,
+        FetchRefusal.noBackgroundFetch, .fetchRunning(""), .modeNotDeclared, .fetchDisabled, .deviceOff,
         .inForeground, .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode,
     ].map(\.described)
     /// The refusals of `BGTaskScheduler.submit(_:)`.

@@ -57,9 +57,4 @@ public struct LifecycleRefusal: MachineRefusal {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")
     }
-    public static func unsupportedOnProfile(_ profile: ProfileName) -> Self {
-        Self(
-            .conflict, "unsupported_on_profile", "Profile does not support this",
-            "The profile \(profile.rawValue) does not have this feature.")
-    }
 }

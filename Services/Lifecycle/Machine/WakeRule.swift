@@ -47,7 +47,7 @@ struct WakeRule {
             handler = [.handleEventsForBackgroundURLSession]
         case .region:
             handler = []
-            heedsForceQuit = !profile.regionsOutliveForceQuit
+            heedsForceQuit = !profile.has(.regionsAfterForceQuit)
             needsLocation = true
         case .significantChange:
             handler = [.didUpdateLocations]
@@ -61,7 +61,7 @@ struct WakeRule {
         case .processingTask:
             handler = [.launchHandler]
             modes = [.processing]
-            heedsForceQuit = !profile.processingOutlivesForceQuit
+            heedsForceQuit = !profile.has(.processingAfterForceQuit)
             isOpportunistic = true
             answer = .success
         // A call arrives despite all settings of the user (secondary sources).

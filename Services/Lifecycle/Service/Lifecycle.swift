@@ -11,17 +11,12 @@ public struct Lifecycle: DurableService {
     public typealias Rules = LifecycleMachine
     /// The default port.
     public static let port = 8081
-    private let profilesFile: String?
+    private let profiles: ProfilesFile
 
-    public init(_ reader: SettingsReader) {
-        profilesFile = reader.text(
-            "LIFECYCLE_PROFILES_FILE",
-            "a JSON file that overrides limits of the built-in profiles, for example {\"ios15\":{\"backgroundTasks\":25}}"
-        )
-    }
+    public init(_ reader: SettingsReader) { profiles = ProfilesFile(reader) }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let policy = try LifecyclePolicy(file: profilesFile)
+        let policy = LifecyclePolicy(generations: try profiles.read())
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let tokens = try await TokenIssuer.open(parts.pool, issuer: Self.name)
             LifecycleRoutes(

@@ -4,6 +4,13 @@ import LifecycleMachine
 import Machines
 import ServiceKit
 
+extension LifecycleRefusal {
+    /// The refusal of a generation without a feature, as an example.
+    static func unsupported(_ feature: Feature, on name: ProfileName) -> Self {
+        unsupported(feature, on: Generations.standard[name])
+    }
+}
+
 extension [Problem] {
     /// Returns the problems of a route about a device.
     ///

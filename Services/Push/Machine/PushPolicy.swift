@@ -3,6 +3,8 @@ public import Timeline
 
 /// The limits of a deployment. Numbers that Apple does not document are our choice.
 public struct PushPolicy: Sendable, Equatable {
+    /// The features and limits of each generation of iOS.
+    public var generations = Generations.standard
     /// The number of partitions of the log. Device tokens contain their partition.
     public var partitions: Int
     /// The silent notifications of an app at once (Apple, "Pushing background updates to your App": two or three an

@@ -22,6 +22,7 @@ public struct Push: DurableService {
     let tls: ProviderTLS.Settings
     private let retentionDays: Int
     private let idleTimeout: Int
+    private let profiles: ProfilesFile
 
     public init(_ reader: SettingsReader) {
         environment = reader.choice(
@@ -37,12 +38,14 @@ public struct Push: DurableService {
         retentionDays = reader.number("RETENTION_DAYS", 30, 1...3650, "days that notification counts are kept")
         idleTimeout = reader.number(
             "APNS_IDLE_TIMEOUT", 3600, 1...86_400, "seconds after which an idle provider connection is closed")
+        profiles = ProfilesFile(reader)
     }
 
     public static func migrations() throws -> [Migration] { try PushStore.migrations() }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        let policy = PushPolicy(partitions: configuration.partitions)
+        var policy = PushPolicy(partitions: configuration.partitions)
+        policy.generations = try profiles.read()
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let store = PushStore(pool: parts.pool, partitions: configuration.partitions)
             let keys = ProviderKeys(store)

@@ -1,8 +1,11 @@
+public import Contracts
 public import Timeline
 
 /// The limits of a deployment. Apple does not publish these numbers. They are chosen so that a server under test sees
 /// the behaviour of a real device.
 public struct TransferPolicy: Sendable, Equatable {
+    /// The features and limits of each generation of iOS.
+    public var generations = Generations.standard
     /// The delay after the first failed attempt. Each further failure doubles it.
     public var firstRetry = Interval.seconds(1)
     /// The longest delay between attempts.

@@ -18,6 +18,7 @@ public struct Transfer: DurableService {
     private let uploadLimits: UploadLimits
     private let publicURL: String?
     private let sweepRules: SweepRules
+    private let profiles: ProfilesFile
 
     public init(_ reader: SettingsReader) {
         directory = reader.text("DATA_DIRECTORY", "data/transfer", "directory of all files; replicas share it")
@@ -32,6 +33,7 @@ public struct Transfer: DurableService {
             "PUBLIC_URL", "public URL of the service behind a proxy; used in Location of new uploads",
             mustBe: "an http or https URL without a query", parse: UploadAddress.base)
         sweepRules = SweepRules(reader)
+        profiles = ProfilesFile(reader)
     }
 
     public static func migrations() throws -> [Migration] { try TransferStore.migrations() }
@@ -44,7 +46,8 @@ public struct Transfer: DurableService {
         do { storage = try DirectoryStorage(directory) } catch {
             throw ConfigurationError("\(Setting.label("DATA_DIRECTORY")) can't be written to")
         }
-        let policy = TransferPolicy()
+        var policy = TransferPolicy()
+        policy.generations = try profiles.read()
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let store = TransferStore(pool: parts.pool, partitions: configuration.partitions)
             let counts = ByteCounts(metrics: parts.metrics)

@@ -1,8 +1,5 @@
 public import Records
 
-/// The version of iOS whose limits apply to a device.
-public enum ProfileName: String, WireEnum { case ios6, ios7, ios13, ios15, ios18 }
-
 /// The states of an app, after Apple's "Managing your app's life cycle".
 public enum AppState: String, WireEnum {
     case notRunning, inactive, active, background, suspended

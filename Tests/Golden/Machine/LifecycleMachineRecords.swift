@@ -6,7 +6,7 @@ extension RecordGoldenTests {
     static let lifecycleMachine: [any Record.Type] = [
         Activity.self, BackgroundTask.self, EnergyLedger.self, ExitCounts.self, Explanation.self, Explanation.Hold.self,
         Explanation.Next.self, Explanation.WakeOutlook.self, Explanation.WakeOutlook.Factor.self, InstalledApp.self,
-        LifecycleMachine.self, LifecyclePolicy.self, MonitoredRegion.self, PendingCallback.self, Profile.self,
+        LifecycleMachine.self, MonitoredRegion.self, PendingCallback.self,
         SignificantChanges.self, Termination.self, Wake.self,
     ]
 }

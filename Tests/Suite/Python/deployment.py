@@ -20,7 +20,7 @@ passing = {"migrate", "fleet"}
 # Only an override sets these: their files need a mount, or they allow requests without a credential.
 of_ones_own = {
     "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
-    "LIFECYCLE_PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV",
+    "PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV",
 }
 
 

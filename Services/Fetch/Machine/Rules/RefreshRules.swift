@@ -7,7 +7,7 @@ import Timeline
 extension Decision<FetchMachine> {
     /// Sets the interval. Apps repeat this at every launch, so the same interval changes nothing.
     mutating func setInterval(_ app: String, _ interval: FetchInterval) throws(FetchRefusal) {
-        if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
+        try require(.backgroundFetch)
         guard try installed(app).interval != interval else { return }
         emit(.intervalSet(.init(app: app, interval: interval)))
     }
@@ -15,9 +15,9 @@ extension Decision<FetchMachine> {
     /// Starts a refresh without interval or score. It refuses at once what `lifecycle` would refuse.
     mutating func simulateFetch(_ app: String) throws(FetchRefusal) {
         let record = try installed(app)
-        if let profile = state.profile, profile == .ios6 { throw .unsupportedOnProfile(profile) }
+        try require(.backgroundFetch)
         guard record.declaresFetch else { throw .modeNotDeclared }
-        guard record.fetches(on: state.profile) else { throw .fetchDisabled }
+        guard record.fetches(on: policy.profile(of: state)) else { throw .fetchDisabled }
         guard state.isPoweredOn else { throw .deviceOff }
         guard !record.inForeground else { throw .inForeground }
         guard !record.forceQuit else { throw .forceQuit }
@@ -101,7 +101,9 @@ extension Decision<FetchMachine> {
     /// Returns the energy of a refresh that ends now, and the day to charge; nil if it spends nothing.
     func charge(_ elapsed: Interval, _ bytesReceived: Int?) -> (millijoules: Int, day: Instant?) {
         let bytes = bytesReceived ?? 0
-        let millijoules = policy.cost(elapsed: elapsed, bytes: bytes, state.conditions)
+        let millijoules = policy.cost(
+            elapsed: elapsed, limit: policy.profile(of: state)?[.fetchHandler] ?? elapsed, bytes: bytes,
+            state.conditions)
         return (millijoules, millijoules > 0 || bytes > 0 ? state.day(of: now, policy) : nil)
     }
 }

@@ -56,7 +56,7 @@ extension Evaluation {
     /// The value of a slot depends on its time and not on `now`. So the choice is stable under unchanged conditions, which
     /// makes forecasts come true.
     func plan(_ key: AggregateKey, now: Instant) -> Plan? {
-        guard app.fetches(on: device.profile), app.running == nil, let earliest,
+        guard app.fetches(on: policy.profile(of: device)), app.running == nil, let earliest,
             let effectiveInterval = policy.effectiveInterval(app)
         else {
             return nil

@@ -51,7 +51,7 @@ extension Decision<FetchMachine> {
     }
 
     private func schedulable(_ app: String) throws(FetchRefusal) -> ScheduledApp {
-        if let profile = state.profile, !profile.hasTaskRequests { throw .noTaskRequests(profile) }
+        try require(.backgroundTaskScheduler)
         return try installed(app)
     }
 

@@ -48,7 +48,7 @@ extension Evaluation {
 
     private func blocks(_ factor: TaskFactor, _ request: BackgroundTaskRequest) -> Bool {
         switch factor {
-        case .profile: device.profile?.hasTaskRequests != true
+        case .profile: policy.profile(of: device)?.has(.backgroundTaskScheduler) != true
         case .manifest: !app.permits(request)
         case .battery: mustWait(.battery)
         case .lowPowerMode: mustWait(.lowPowerMode)
@@ -71,7 +71,7 @@ extension Evaluation {
     private func isOutlived(_ kind: TaskRequestKind) -> Bool {
         switch kind {
         case .refresh: false
-        case .processing: device.profile?.processingOutlivesForceQuit == true
+        case .processing: policy.profile(of: device)?.has(.processingAfterForceQuit) == true
         }
     }
 

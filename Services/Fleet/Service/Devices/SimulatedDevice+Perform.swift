@@ -1,3 +1,4 @@
+import Contracts
 import Records
 import Timeline
 
@@ -154,5 +155,5 @@ extension SimulatedDevice {
         schedule(.keepAlive, at: now + pace.real(.minutes(Int64(random.number(10...20))), atLeast: .seconds(5)))
     }
 
-    var canTransfer: Bool { services.contains(.transfer) && hasBackgroundServices }
+    var canTransfer: Bool { services.contains(.transfer) && has(.backgroundSessions) }
 }

@@ -1,3 +1,4 @@
+public import Contracts
 public import Records
 public import Timeline
 
@@ -10,7 +11,7 @@ public struct SimulatedDevice: Sendable, Equatable {
     public let identifier: String
     public let fleet: String
     public let person: Person
-    public let profile: String
+    public let profile: ProfileName
     public let pace: Pace
     /// The available services.
     public let services: Set<ServiceName>
@@ -32,7 +33,7 @@ public struct SimulatedDevice: Sendable, Equatable {
         identifier = Self.identifier(index: index, fleet: fleet)
         self.fleet = fleet
         person = Person(&random)
-        profile = random.pick(["ios18", "ios18", "ios18", "ios15", "ios15", "ios13", "ios7", "ios6"])
+        profile = random.pick(Self.profiles)
         self.pace = pace
         self.services = services
         var models = AppModel.store
@@ -45,19 +46,24 @@ public struct SimulatedDevice: Sendable, Equatable {
         if services.contains(.push) { scheduleKeepAlive(after: pace.begin) }
     }
 
+    /// All profiles, each as often as its place among them: most people have a new iOS.
+    private static let profiles = ProfileName.allCases.enumerated().flatMap { index, profile in
+        Array(repeating: profile, count: index + 1)
+    }
+
     /// Returns the identifier of a device of a fleet.
     public static func identifier(index: Int, fleet: String) -> String { "\(fleet)-\(index)" }
 
     /// The document of `PUT /v1/devices/{device}`.
     public var registration: JSON {
         [
-            "profile": .string(profile), "fleet": .string(fleet), "timeZone": .string(person.timeZone.name),
-            "memoryMB": profile == "ios18" ? 8192 : 2048,
+            "profile": .string(profile.rawValue), "fleet": .string(fleet), "timeZone": .string(person.timeZone.name),
+            "memoryMB": profile >= .ios18 ? 8192 : 2048,
         ]
     }
 
-    /// Whether the profile has background fetch, silent pushes and background sessions, which came with iOS 7.
-    public var hasBackgroundServices: Bool { profile != "ios6" }
+    /// Whether the generation has a feature, by the table without overrides.
+    public func has(_ feature: Feature) -> Bool { Generations.standard[profile].has(feature) }
 
     /// Whether the device has a network now.
     public func isOnline(at now: Instant) -> Bool {

@@ -1,3 +1,4 @@
+import Contracts
 import Records
 public import Timeline
 
@@ -133,7 +134,7 @@ public struct FleetRun: Activity {
                     guard let index else { continue }
                     await pool.begin(index)
                     statistics.note { $0.devices += 1 }
-                    guard hasPush, index < options.pushConnections, devices[index].hasBackgroundServices else {
+                    guard hasPush, index < options.pushConnections, devices[index].has(.silentNotifications) else {
                         continue
                     }
                     connections.addTask {

@@ -1,3 +1,4 @@
+import Contracts
 public import Timeline
 
 /// A provider that sends to the devices of a fleet in another process. The same seed gives the same devices.
@@ -65,7 +66,7 @@ public struct PushRun: Activity {
     ///
     /// - Throws: ``FleetError`` if no app has registered within a minute, or `CancellationError`.
     private func find(_ tokens: PushTokens, _ setup: Setup) async throws {
-        var unknown = devices.filter(\.hasBackgroundServices).flatMap { device in
+        var unknown = devices.filter { $0.has(.silentNotifications) }.flatMap { device in
             device.apps.filter(\.model.takesPushes).map { (device: device, app: $0.model) }
         }
         statistics.note { $0.devices += Set(unknown.map(\.device.identifier)).count }

@@ -1,3 +1,4 @@
+import Contracts
 import NIOHTTP1
 import Records
 import Synchronization
@@ -90,7 +91,7 @@ struct Setup: Sendable {
             guard let answer = try await caller.perform(call) else { return false }
             position = answer.position ?? position
         }
-        guard device.hasBackgroundServices else { return true }
+        guard device.has(.backgroundFetch) else { return true }
         for app in device.apps {
             if device.services.contains(.fetch), let interval = app.model.fetchInterval {
                 let call = Call(

@@ -18,7 +18,7 @@ extension Decision<LifecycleMachine> {
         switch report.kind {
         case .uiUpdate:
             if report.thread == .background { return .uiOffMainThread }
-            return profile.uiInBackgroundKills && record.state == .background ? .uiInBackground : nil
+            return profile.has(.uiInBackgroundKills) && record.state == .background ? .uiInBackground : nil
         // Limited work allows any action. An app that only an activity keeps running may do no other work.
         case .work: return record.state == .background && !record.hasLimitedWork ? .workOutsideModes : nil
         case .fileLock, .fileUnlock, .localNotification: return nil

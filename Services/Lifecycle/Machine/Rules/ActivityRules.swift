@@ -65,8 +65,8 @@ extension Decision<LifecycleMachine> {
         _ kind: ActivityKind, _ request: ActivityRequest, _ app: String, _ record: InstalledApp
     ) -> Bool {
         guard kind.modes.contains(where: record.manifest.backgroundModes.contains) else { return false }
-        if kind == .location, profile.locationNeedsFlag, !request.allowsBackgroundLocationUpdates { return false }
-        return !profile.refreshSwitchEndsActivities
+        if kind == .location, profile.has(.locationFlag), !request.allowsBackgroundLocationUpdates { return false }
+        return !profile.has(.refreshSwitchEndsActivities)
             || state.isBackgroundRefreshOn(app) && !state.restrictions.backgroundRefresh
     }
 }

@@ -26,7 +26,7 @@ extension Decision<LifecycleMachine> {
         let deadline =
             switch handlersReturn ?? record.manifest.handlersReturn {
             case .immediately: nil as Instant?
-            case .reported: now + profile.didEnterBackground
+            case .reported: now + profile[.didEnterBackground]
             }
         emit(
             .appBackgrounded(

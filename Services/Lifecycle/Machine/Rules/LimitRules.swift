@@ -109,7 +109,7 @@ extension Decision<LifecycleMachine> {
         case .reported where record.state.isRunning:
             emit(
                 .appTerminating(
-                    .init(app: app, callbacks: callbacks, deadline: now + profile.willTerminate, reason: reason)))
+                    .init(app: app, callbacks: callbacks, deadline: now + profile[.willTerminate], reason: reason)))
         case .reported, .immediately: terminate(app, reason, callbacks: callbacks)
         }
     }

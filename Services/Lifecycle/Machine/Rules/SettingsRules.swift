@@ -49,8 +49,9 @@ extension Decision<LifecycleMachine> {
 
     /// The time of background tasks in the current power mode.
     var taskTime: Interval {
-        state.conditions.lowPowerMode == true
-            ? min(profile.backgroundTasks, profile.backgroundTasksInLowPowerMode) : profile.backgroundTasks
+        guard state.conditions.lowPowerMode == true, let halved = profile.limit(of: .backgroundTasksInLowPowerMode)
+        else { return profile[.backgroundTasks] }
+        return min(profile[.backgroundTasks], halved)
     }
 }
 

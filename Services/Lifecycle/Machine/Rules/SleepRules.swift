@@ -39,11 +39,6 @@ extension Decision<LifecycleMachine> {
     }
 }
 
-extension ProfileName {
-    /// Whether background tasks run only while the device is awake for another reason.
-    var tasksAreOpportunistic: Bool { self != .ios6 }
-}
-
 extension LifecycleMachine {
     /// The time at which a locked device falls asleep; nil if it is unlocked, sleeps, or an app keeps it awake.
     var sleepDue: Instant? {
@@ -52,7 +47,8 @@ extension LifecycleMachine {
     }
 
     var isKeptAwakeByApp: Bool {
-        let tasksDo = registration?.profile.tasksAreOpportunistic == false
+        // A deadline depends on the state alone, so a deployment can't override this feature.
+        let tasksDo = registration.map { !Generations.standard[$0.profile].has(.tasksNeedAwakeDevice) } ?? false
         return apps.values.contains { $0.keepsAwake(tasksDo: tasksDo) }
     }
 

@@ -22,7 +22,7 @@ extension Decision<LifecycleMachine> {
         case .crash: terminate(app, .crash)
         case .exit: terminate(app, .exit)
         case .prewarm:
-            guard profile.prewarms else { throw .unsupportedOnProfile(state.registration?.profile ?? .ios18) }
+            guard profile.has(.prewarming) else { throw .unsupported(.prewarming, on: profile) }
             if record.prewarmedAt == nil { emit(.appPrewarmed(.init(app: app))) }
         }
     }
@@ -61,10 +61,7 @@ extension Decision<LifecycleMachine> {
 
     /// `UNUserNotificationCenter` exists from iOS 10. Before, the app's delegate got the notification.
     private var responseCallback: Callback {
-        switch state.registration?.profile {
-        case .ios6, .ios7: .didReceiveRemoteNotification
-        case .ios13, .ios15, .ios18, nil: .didReceiveNotificationResponse
-        }
+        profile.has(.userNotificationCenter) ? .didReceiveNotificationResponse : .didReceiveRemoteNotification
     }
 
     private mutating func launch(_ app: String, _ record: InstalledApp) {
@@ -79,7 +76,7 @@ extension Decision<LifecycleMachine> {
                 .appLaunched(
                     .init(
                         app: app, callbacks: [.willFinishLaunching, .didFinishLaunching],
-                        deadline: now + profile.launch, state: .inactive)))
+                        deadline: now + profile[.launch], state: .inactive)))
         }
     }
 

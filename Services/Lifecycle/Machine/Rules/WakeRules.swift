@@ -117,7 +117,7 @@ extension Decision<LifecycleMachine> {
     /// Launches a VoIP app after a boot or its death to reopen its socket (Apple, "Tips for developing a VoIP app").
     mutating func reopenSocket(_ app: String) {
         // A device that is too hot does not start the app again at once.
-        guard profile.voipSocket != nil, state.conditions.thermal != .critical,
+        guard profile.has(.voipSockets), state.conditions.thermal != .critical,
             state.apps[app]?.manifest.backgroundModes.contains(.voip) == true
         else { return }
         wake(app, for: .voipSocket, request: nil)

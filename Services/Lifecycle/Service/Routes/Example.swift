@@ -72,14 +72,10 @@ enum Example {
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
         """
 
-    /// Shortened to one profile.
+    /// Shortened to some members of one profile.
     static let profiles = """
-        {"ios15": {"backgroundTasks": 30, "backgroundTasksInLowPowerMode": 15, "backgroundURLSessionHandler": 30,
-          "didEnterBackground": 5, "fetchHandler": 30, "launch": 20, "locationHandler": 10, "locationNeedsFlag": true,
-          "newsstandHandler": null, "prewarms": true, "processingOutlivesForceQuit": false, "processingTask": 600,
-          "refreshSwitchEndsActivities": false, "refreshTask": 30, "regionsOutliveForceQuit": true,
-          "remoteNotificationHandler": 30, "uiInBackgroundKills": false, "voipPushHandler": 30, "voipSocket": null,
-          "willTerminate": 5}}
+        {"ios15": {"features": {"backgroundAppRefresh": true, "backgroundFetch": true, "newsstand": false, "prewarming": true},
+         "limits": {"backgroundTasks": 30, "backgroundTasksInLowPowerMode": 15, "didEnterBackground": 5, "fetchHandler": 30}}}
         """
 
     static let orders = """

@@ -27,7 +27,8 @@ extension LifecycleRoutes {
         ) { settings, call in try await app(after: .changeSettings(app: call.app, settings), call) }
         table.add(
             .post, path + "/transitions", "Reports a transition of an app, such as launch or home",
-            body: Transition.self, .refuses(.ofTransition + [LifecycleRefusal.unsupportedOnProfile(.ios7).problem])
+            body: Transition.self,
+            .refuses(.ofTransition + [LifecycleRefusal.unsupported(.prewarming, on: .ios13).problem])
         ) { transition, call in try await app(after: .transition(app: call.app, transition.event), call) }
         let entry = "/v1/devices/{device}/app-switcher/{app}"
         table.add(.post, entry, "Taps an app in the switcher", .refuses(.ofTransition)) { call in

@@ -47,9 +47,9 @@ extension LifecycleRoutes {
             return Reply(try await terminations(of: fleet))
         }
         table.add(
-            .get, "/v1/profiles", "Returns the limits of this deployment, by generation of iOS",
+            .get, "/v1/profiles", "Returns the features and limits of this deployment, by generation of iOS",
             .example(Example.profiles)
-        ) { _ in Reply(policy) }
+        ) { _ in Reply(ProfileDocument.all(of: policy.generations)) }
     }
 
     private func terminations(of fleet: String) async throws -> FleetTerminations {

@@ -1,3 +1,4 @@
+import Contracts
 import FleetService
 import Records
 import Testing
@@ -235,7 +236,7 @@ import Timeline
     private static func suite(with behaviour: Behaviour) throws -> (PretendSuite, String) {
         for seed in 1...200 as ClosedRange<UInt64> {
             let device = PretendSuite.device(seed: seed, rate: 0.01)
-            guard device.hasBackgroundServices,
+            guard device.has(.silentNotifications),
                 let app = device.apps.first(where: { $0.model.behaviour == behaviour })
             else { continue }
             var suite = PretendSuite(device, at: PretendSuite.start)

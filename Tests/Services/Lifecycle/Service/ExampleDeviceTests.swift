@@ -95,7 +95,7 @@ private struct ExampleFixture {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let files = [
             "keys": OperatorKeys.line(name: "alice", scopes: [.read, .operate], key: key),
-            "profiles.json": #"{"ios15":{"backgroundTasks":6}}"#,
+            "profiles.json": #"{"ios15":{"limits":{"backgroundTasks":6}}}"#,
         ]
         for (name, text) in files {
             try text.write(to: folder.appendingPathComponent(name), atomically: true, encoding: .utf8)
@@ -110,7 +110,7 @@ private struct ExampleFixture {
         try await ChildProcess.serve(
             "lifecycle", database, port: port,
             [
-                "--operator-key-file", folder.appendingPathComponent("keys").path, "--lifecycle-profiles-file",
+                "--operator-key-file", folder.appendingPathComponent("keys").path, "--profiles-file",
                 folder.appendingPathComponent("profiles.json").path,
             ]
         ).process

@@ -76,32 +76,9 @@ import Timeline
     @Test func `the limits of all profiles can be read`() async throws {
         try await LifecycleFixture.run { fixture in
             let answer = try await fixture.send("GET", "/v1/profiles")
-            #expect(answer["ios6"]?["backgroundTasks"] == 600 && answer["ios6"]?["fetchHandler"] == .null)
-            #expect(answer["ios18"]?["processingOutlivesForceQuit"] == true)
+            #expect(answer["ios6"]?["limits"]?["backgroundTasks"] == 600)
+            #expect(answer["ios6"]?["features"]?["backgroundFetch"] == false)
+            #expect(answer["ios26"]?["features"]?["processingAfterForceQuit"] == true)
         }
-    }
-}
-
-@Suite struct PolicyTests {
-    @Test func `a file changes some limits and keeps the others`() throws {
-        let policy = try LifecyclePolicy(
-            overriding: Array(#"{"ios15":{"backgroundTasks":25,"fetchHandler":null}}"#.utf8))
-        #expect(policy.ios15.backgroundTasks == .seconds(25.0) && policy.ios15.fetchHandler == nil)
-        #expect(policy.ios15.launch == .seconds(20.0) && policy.ios15.prewarms)
-        #expect(policy.ios13 == LifecyclePolicy().ios13)
-    }
-
-    @Test(arguments: [
-        (#"{"ios15":{"backgroundTask":25}}"#, "/ios15/backgroundTask"),
-        (#"{"ios15":{"backgroundTasks":0}}"#, "/ios15/backgroundTasks"),
-        (#"{"ios16":{}}"#, "/ios16"), ("[]", ""), ("{", ""),
-    ])
-    func `an invalid limit is reported with its pointer`(_ document: String, _ pointer: String) {
-        let error = #expect(throws: DocumentError.self) { try LifecyclePolicy(overriding: Array(document.utf8)) }
-        #expect(error?.faults.first?.pointer == pointer)
-    }
-
-    @Test func `a missing file stops the start`() throws {
-        #expect(throws: ConfigurationError.self) { try LifecyclePolicy(file: "/nonexistent") }
     }
 }

@@ -1,0 +1,179 @@
+public import Records
+
+/// A feature of iOS that some generations lack: a row of ``Generations``.
+///
+/// A call for a feature that the generation of the device lacks is refused with `unsupported_on_profile`.
+public enum Feature: String, WireEnum {
+    /// A notification with an alert and `content-available` is shown after the handler of the app has returned.
+    ///
+    /// Source: "Updating an application in the background" (source document): the app updates before the user is
+    /// notified. Apple shows the alert at once today; the generation of the change is our choice.
+    case alertWaitsForHandler
+    /// The app switcher shows a snapshot of each app.
+    ///
+    /// Source: "Introduction to backgrounding in iOS" (source document): iOS 7 introduced the app switcher.
+    case appSwitcherSnapshots
+    /// The settings and the status of Background App Refresh.
+    ///
+    /// Source: Apple, `UIApplication.backgroundRefreshStatus`, iOS 7.0.
+    case backgroundAppRefresh
+    /// `setMinimumBackgroundFetchInterval(_:)`.
+    ///
+    /// Source: Apple, `setMinimumBackgroundFetchInterval(_:)`, iOS 7.0. It is deprecated from iOS 13, and still works.
+    case backgroundFetch
+    /// Background sessions of `URLSession`.
+    ///
+    /// Source: "Backgrounding with tasks" (source document): before iOS 7, an app uses a background task instead.
+    case backgroundSessions
+    /// `BGTaskScheduler`.
+    ///
+    /// Source: Apple, `BGTaskScheduler`, iOS 13.0.
+    case backgroundTaskScheduler
+    /// Subscriptions to broadcast channels.
+    ///
+    /// Source: Apple, "Setting up broadcast push notifications", iOS 18.
+    case broadcastChannels
+    /// PushKit for the complications of a watch.
+    ///
+    /// Source: Apple, `PKPushType.complication`, iOS 9.0.
+    case complicationPushes
+    /// Pushes that reload controls.
+    ///
+    /// Source: Apple, `ControlPushHandler`, iOS 18.0.
+    case controlPushes
+    /// Pushes for file providers.
+    ///
+    /// Source: Apple, `PKPushType.fileProvider`, iOS 11.0.
+    case fileProviderPushes
+    /// Notifications for Live Activities.
+    ///
+    /// Source: Apple, "ActivityKit", iOS 16.1.
+    case liveActivities
+    /// Location updates in the background need `allowsBackgroundLocationUpdates`.
+    ///
+    /// Source: Apple, `CLLocationManager.allowsBackgroundLocationUpdates`, iOS 9.0.
+    case locationFlag
+    /// Pushes that start a location push service extension.
+    ///
+    /// Source: Apple, `CLLocationPushServiceExtension`, iOS 15.0.
+    case locationPushes
+    /// Low Data Mode, which makes a network constrained.
+    ///
+    /// Source: Apple, `URLSessionConfiguration.allowsConstrainedNetworkAccess`, iOS 13.0.
+    case lowDataMode
+    /// Low Power Mode.
+    ///
+    /// Source: Apple, `ProcessInfo.isLowPowerModeEnabled`, iOS 9.0.
+    case lowPowerMode
+    /// Newsstand apps, which a notification wakes once a day.
+    ///
+    /// Source: Apple, "What's New in iOS": Newsstand Kit came with iOS 5.0; the News app replaced Newsstand in iOS 9
+    /// (secondary sources).
+    case newsstand
+    /// The system creates processes before the user launches an app.
+    ///
+    /// Source: Apple, "About the app launch sequence": "In iOS 15 and later".
+    case prewarming
+    /// Processing tasks run after a force quit.
+    ///
+    /// Source: Apple's developer technical support, on iOS 18.
+    case processingAfterForceQuit
+    /// Pushes of the Push to Talk framework.
+    ///
+    /// Source: Apple, "Push to Talk", iOS 16.0.
+    case pushToTalk
+    /// Turning Background App Refresh off also ends activities.
+    ///
+    /// Source: "Introduction to backgrounding in iOS" (source document): the app is suspended and kept from any
+    /// processing. From iOS 13 activities continue, which is our choice.
+    case refreshSwitchEndsActivities
+    /// A region launches an app after a force quit.
+    ///
+    /// Source: secondary sources, from iOS 8.
+    case regionsAfterForceQuit
+    /// Notifications with `content-available` wake an app.
+    ///
+    /// Source: "Updating an application in the background" (source document): before iOS 7 a push only alerts.
+    case silentNotifications
+    /// The time of background tasks passes only while the device is awake.
+    ///
+    /// Source: "Backgrounding with tasks" (source document): from iOS 7 tasks run while the device is awake for other
+    /// work. Deadlines depend on it, and they are a part of stored states, so a deployment can't override it.
+    case tasksNeedAwakeDevice
+    /// A change of the user interface in the background kills an app.
+    ///
+    /// Source: "Updating an application in the background" (source document): before iOS 7.
+    case uiInBackgroundKills
+    /// `UNUserNotificationCenter`. Before, the delegate of the app gets the notification that the user opens.
+    ///
+    /// Source: Apple, `UNUserNotificationCenter`, iOS 10.0.
+    case userNotificationCenter
+    /// PushKit for calls.
+    ///
+    /// Source: Apple, "PushKit", iOS 8.0.
+    case voipPushes
+    /// `setKeepAliveTimeout(_:handler:)`: the system keeps the socket of a VoIP app.
+    ///
+    /// Source: Apple, `setKeepAliveTimeout(_:handler:)`, iOS 4.0 to 9.0. That iOS 9 has PushKit only is our choice.
+    case voipSockets
+    /// Pushes that reload widgets.
+    ///
+    /// Source: Apple, `WidgetPushHandler`, iOS 26.0.
+    case widgetPushes
+
+    /// The versions of iOS that have the feature.
+    public var span: Span {
+        switch self {
+        case .alertWaitsForHandler: Span("delayed alerts", until: 12)
+        case .appSwitcherSnapshots: Span("app switcher with snapshots", since: 7)
+        case .backgroundAppRefresh: Span("Background App Refresh", since: 7)
+        case .backgroundFetch: Span("background fetch", since: 7)
+        case .backgroundSessions: Span("background sessions", since: 7)
+        case .backgroundTaskScheduler: Span("task requests", since: 13)
+        case .broadcastChannels: Span("broadcast channels", since: 18)
+        case .complicationPushes: Span("pushes for complications", since: 9)
+        case .controlPushes: Span("pushes for controls", since: 18)
+        case .fileProviderPushes: Span("pushes for file providers", since: 11)
+        case .liveActivities: Span("Live Activities", since: 16)
+        case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
+        case .locationPushes: Span("location pushes", since: 15)
+        case .lowDataMode: Span("Low Data Mode", since: 13)
+        case .lowPowerMode: Span("Low Power Mode", since: 9)
+        case .newsstand: Span("Newsstand", until: 8)
+        case .prewarming: Span("prewarming", since: 15)
+        case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
+        case .pushToTalk: Span("Push to Talk", since: 16)
+        case .refreshSwitchEndsActivities: Span("end of activities with Background App Refresh", since: 7, until: 12)
+        case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
+        case .silentNotifications: Span("silent notifications", since: 7)
+        case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
+        case .uiInBackgroundKills: Span("kills for the user interface in the background", until: 6)
+        case .userNotificationCenter: Span("UNUserNotificationCenter", since: 10)
+        case .voipPushes: Span("PushKit", since: 8)
+        case .voipSockets: Span("VoIP sockets", until: 8)
+        case .widgetPushes: Span("pushes for widgets", since: 26)
+        }
+    }
+
+    /// Whether a deployment can override the feature.
+    var canBeOverridden: Bool { self != .tasksNeedAwakeDevice }
+
+    /// The versions of iOS that have a feature, and the feature's name for people.
+    public struct Span: Sendable, Equatable {
+        /// The name of the feature, which completes "has no …".
+        public let title: String
+        /// The first major version; nil if all generations until ``until`` have the feature.
+        public let since: Int?
+        /// The last major version; nil if the feature has not ended.
+        public let until: Int?
+
+        init(_ title: String, since: Int? = nil, until: Int? = nil) {
+            self.title = title
+            self.since = since
+            self.until = until
+        }
+
+        /// Whether a version of iOS has the feature.
+        public func contains(_ version: Int) -> Bool { (since ?? version)...(until ?? version) ~= version }
+    }
+}

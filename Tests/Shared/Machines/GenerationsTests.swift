@@ -1,0 +1,89 @@
+import Contracts
+import Records
+import Testing
+import Timeline
+
+@Suite("Generations of iOS") struct GenerationsTests {
+    /// The first and the last profile with each feature, written down without the table. Nil: the feature has not ended.
+    private static let spans: [(Feature, ProfileName, ProfileName?)] = [
+        (.alertWaitsForHandler, .ios6, .ios12), (.appSwitcherSnapshots, .ios7, nil),
+        (.backgroundAppRefresh, .ios7, nil),
+        (.backgroundFetch, .ios7, nil), (.backgroundSessions, .ios7, nil), (.backgroundTaskScheduler, .ios13, nil),
+        (.broadcastChannels, .ios18, nil), (.complicationPushes, .ios9, nil), (.controlPushes, .ios18, nil),
+        (.fileProviderPushes, .ios12, nil), (.liveActivities, .ios16, nil), (.locationFlag, .ios9, nil),
+        (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),
+        (.newsstand, .ios6, .ios7), (.prewarming, .ios15, nil), (.processingAfterForceQuit, .ios18, nil),
+        (.pushToTalk, .ios16, nil), (.refreshSwitchEndsActivities, .ios7, .ios12), (.regionsAfterForceQuit, .ios9, nil),
+        (.silentNotifications, .ios7, nil), (.tasksNeedAwakeDevice, .ios7, nil), (.uiInBackgroundKills, .ios6, .ios6),
+        (.userNotificationCenter, .ios12, nil), (.voipPushes, .ios9, nil), (.voipSockets, .ios6, .ios7),
+        (.widgetPushes, .ios26, nil),
+    ]
+
+    @Test func `each feature has its first and its last profile`() {
+        #expect(Set(Self.spans.map(\.0)) == Set(Feature.allCases))
+        for (feature, first, last) in Self.spans {
+            let holders = ProfileName.allCases.filter { Generations.standard[$0].has(feature) }
+            let span = ProfileName.allCases.filter { $0 >= first && $0 <= last ?? .ios26 }
+            #expect(holders == span, "\(feature)")
+        }
+    }
+
+    @Test(arguments: [
+        (ProfileName.ios6, 600.0), (.ios7, 180), (.ios9, 180), (.ios12, 180), (.ios13, 30), (.ios15, 30), (.ios16, 30),
+        (.ios17, 30), (.ios18, 30), (.ios26, 30),
+    ])
+    func `background tasks have 600, 180 or 30 seconds`(_ name: ProfileName, _ seconds: Double) {
+        #expect(Generations.standard[name][.backgroundTasks] == .seconds(seconds))
+    }
+
+    @Test func `a limit needs its feature`() {
+        #expect(Generations.standard[.ios6].limit(of: .fetchHandler) == nil)
+        #expect(Generations.standard[.ios7].limit(of: .fetchHandler) == .seconds(30.0))
+        #expect(Generations.standard[.ios12].limit(of: .refreshTask) == nil)
+        #expect(Generations.standard[.ios9].limit(of: .newsstandHandler) == nil)
+    }
+
+    @Test func `a lack names the version of iOS`() {
+        #expect(
+            Generations.standard[.ios6].lack(of: .backgroundFetch)
+                == "The profile ios6 has no background fetch, which came with iOS 7.")
+        #expect(
+            Generations.standard[.ios9].lack(of: .newsstand)
+                == "The profile ios9 has no Newsstand, which ended with iOS 8.")
+    }
+
+    @Test func `a document changes some features and limits and keeps the others`() throws {
+        let document = #"{"ios15":{"features":{"prewarming":false},"limits":{"backgroundTasks":25}}}"#
+        let table = try Generations(overriding: Array(document.utf8))
+        #expect(table[.ios15][.backgroundTasks] == .seconds(25.0) && !table[.ios15].has(.prewarming))
+        #expect(
+            table[.ios15].lack(of: .prewarming)
+                == "The profile ios15 has no prewarming: the profiles of this deployment remove it.")
+        #expect(table[.ios15][.launch] == .seconds(20.0) && table[.ios15].has(.lowPowerMode))
+        #expect(table[.ios13] == Generations.standard[.ios13])
+    }
+
+    @Test func `a document can give a generation a feature with its limits`() throws {
+        let document = #"{"ios12":{"features":{"backgroundTaskScheduler":true}}}"#
+        let profile = try Generations(overriding: Array(document.utf8))[.ios12]
+        #expect(profile.limit(of: .refreshTask) == .seconds(30.0))
+    }
+
+    @Test(arguments: [
+        (#"{"ios15":{"limits":{"backgroundTask":25}}}"#, "/ios15/limits/backgroundTask"),
+        (#"{"ios15":{"limits":{"backgroundTasks":0}}}"#, "/ios15/limits/backgroundTasks"),
+        (#"{"ios15":{"limits":{"backgroundTasks":86401}}}"#, "/ios15/limits/backgroundTasks"),
+        (#"{"ios15":{"limits":{"backgroundTasks":1e300}}}"#, "/ios15/limits/backgroundTasks"),
+        (#"{"ios15":{"limits":{"backgroundTasks":"25"}}}"#, "/ios15/limits/backgroundTasks"),
+        (#"{"ios15":{"features":{"prewarming":1}}}"#, "/ios15/features/prewarming"),
+        (#"{"ios15":{"features":{"prewarm":true}}}"#, "/ios15/features/prewarm"),
+        (#"{"ios15":{"features":{"tasksNeedAwakeDevice":false}}}"#, "/ios15/features/tasksNeedAwakeDevice"),
+        (#"{"ios15":{"backgroundTasks":25}}"#, "/ios15/backgroundTasks"),
+        (#"{"ios15":{"limits":[]}}"#, "/ios15/limits"),
+        (#"{"ios15":5}"#, "/ios15"), (#"{"ios14":{}}"#, "/ios14"), ("[]", ""), ("{", ""),
+    ])
+    func `a fault of a document is reported with its pointer`(_ document: String, _ pointer: String) {
+        let error = #expect(throws: DocumentError.self) { try Generations(overriding: Array(document.utf8)) }
+        #expect(error?.faults.map(\.pointer) == [pointer])
+    }
+}
