@@ -32,14 +32,15 @@ struct HonestDevice: Sendable {
         try await client.require(Call(.PUT, device, ["profile": "ios18"]), to: lifecycle)
         let manifests: [(String, JSON)] = [
             (app, ["backgroundModes": ["fetch", "remote-notification"]]), (toggled, ["backgroundModes": ["audio"]]),
-            (tasks, ["backgroundModes": ["fetch", "processing"], "permittedTaskIdentifiers": ["clean"]]),
+            (tasks, ["backgroundModes": ["audio", "fetch", "processing"], "permittedTaskIdentifiers": ["clean"]]),
         ]
         for (app, manifest) in manifests {
             try await client.require(Call(.PUT, "\(device)/apps/\(app)", manifest), to: lifecycle)
         }
-        let audio: [(String, JSON)] = [("transitions", ["event": "launch"]), ("activities/audio", [:])]
-        for (path, body) in audio {
-            try await client.require(Call(.POST, "\(device)/apps/\(toggled)/\(path)", body), to: lifecycle)
+        // Their code runs on in the background, so that it can register and submit task requests.
+        let play: [(String, JSON)] = [("transitions", ["event": "launch"]), ("activities/audio", [:])]
+        for (app, (path, body)) in [toggled, tasks].flatMap({ app in play.map { (app, $0) } }) {
+            try await client.require(Call(.POST, "\(device)/apps/\(app)/\(path)", body), to: lifecycle)
         }
         let launch = Call(.POST, "\(device)/apps/\(app)/transitions", ["event": "launch"])
         let launched = try await client.require(launch, to: lifecycle)

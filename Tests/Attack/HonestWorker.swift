@@ -80,7 +80,9 @@ struct HonestWorker {
         case 1 where !device.staysOnScreen && number % 16 == 1:
             let simulate = Call(.POST, device.path(of: HonestDevice.app) + "/simulate-fetch")
             await perform(.simulateFetch, simulate)
+        // The code of an app that leaves the screen can't always run.
         default:
+            guard device.staysOnScreen else { return }
             let interval: JSON = ["interval": .int(3600 + number % 50_000)]
             await perform(.interval, Call(.PUT, device.path(of: HonestDevice.app) + "/minimum-interval", interval))
         }

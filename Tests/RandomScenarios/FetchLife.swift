@@ -29,6 +29,7 @@ package struct FetchLife: Life {
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
             try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: tasks(of: app))))
+            try tell(LifecycleEvent.AppWoken.ofLocation(app))
         }
     }
 
@@ -118,6 +119,7 @@ package struct FetchLife: Life {
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
         case 2, 3: try tell(LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero))
         case 4: try tell(LifecycleEvent.AppTerminated(app: app, callbacks: [], from: .suspended, reason: .forceQuit))
+        case 5 where chance(2): try tell(LifecycleEvent.AppWoken.ofLocation(app))
         case 5: try tell(LifecycleEvent.DevicePowered(power: chance(8) ? .off : .boot))
         case 6:
             var settings = Settings(backgroundRefresh: chance(6) ? .off : .on)
@@ -215,6 +217,14 @@ package struct FetchLife: Life {
     package func waits(of app: String) throws -> [PastWait] { try runtime.waits(of: app, Self.key) }
 }
 
+extension LifecycleEvent.AppWoken {
+    /// A wake after which the app's code runs. For `fetch` it is neither a refresh nor an opening.
+    package static func ofLocation(_ app: String) -> Self {
+        Self(
+            app: app, callbacks: [], deadline: .epoch, from: .notRunning, limit: .zero, reason: .location, wake: "w-0")
+    }
+}
+
 extension InMemoryRuntime<FetchMachine> {
     /// Delivers an event of `lifecycle`.
     @discardableResult
@@ -226,7 +236,7 @@ extension InMemoryRuntime<FetchMachine> {
                 app: data.app, time: time, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
     }
 
-    /// Registers a device with apps that declare the mode `fetch`.
+    /// Registers a device with apps that declare the mode `fetch` and run in the background.
     package mutating func begin(
         _ key: AggregateKey, apps: [String], timeZone: String? = nil, at time: Instant = .monday
     ) throws {
@@ -236,6 +246,7 @@ extension InMemoryRuntime<FetchMachine> {
         for app in apps {
             let manifest = Manifest(backgroundModes: [.fetch])
             try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest), of: key, at: time)
+            try tell(LifecycleEvent.AppWoken.ofLocation(app), of: key, at: time)
         }
     }
 

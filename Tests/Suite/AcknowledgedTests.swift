@@ -67,9 +67,9 @@ struct AcknowledgedTests {
             try await call(.lifecycle, .PUT, device, ["profile": "ios15"])
             try await call(.lifecycle, .PUT, app, ["backgroundModes": ["fetch", "remote-notification"]])
             try await call(.push, .GET, app + "/explain", nil)
-            try await call(.fetch, .PUT, app + "/minimum-interval", ["interval": 900])
             try await call(.lifecycle, .POST, app + "/transitions", ["event": "launch"])
             try await call(.push, .PUT, app + "/registration", ["environment": "sandbox"])
+            try await call(.fetch, .PUT, app + "/minimum-interval", ["interval": 900])
             try await call(.transfer, .PUT, app + "/sessions/films", [:])
             try await call(.fetch, .GET, app + "/forecast", nil)
         }

@@ -5,28 +5,26 @@ import Testing
 import Timeline
 
 extension Story {
-    /// Installs the app and sets its fetch interval.
-    func install() async throws {
+    /// Installs and launches the app, which sets its fetch interval and registers for notifications.
+    ///
+    /// - Returns: the device token.
+    func install() async throws -> String {
         let manifest: JSON = ["backgroundModes": ["fetch", "remote-notification"], "memoryMB": 120]
         let installed = try await app(.PUT, .lifecycle, "", manifest)
         #expect(installed.status == 201)
-        let interval = try await app(
-            .PUT, .fetch, "/minimum-interval", ["interval": 900], after: installed.position
-        ).json
-        #expect(interval["inEffect"]?.bool == true)
-    }
-
-    /// The app is launched, registers for notifications, begins a task, goes to the background, ends the task after five
-    /// seconds, and is suspended.
-    ///
-    /// - Returns: the device token.
-    func useTheApp() async throws -> String {
         #expect(try await transition("launch", to: "active") == launchCallbacks + ["didBecomeActive"])
         try await order("callback", "didBecomeActive", launchCallbacks + ["didBecomeActive"])
+        let interval = try await app(.PUT, .fetch, "/minimum-interval", ["interval": 900]).json
+        #expect(interval["inEffect"]?.bool == true)
         let registered = try await app(.PUT, .push, "/registration", ["environment": "sandbox"])
         let token = try #require(registered.json["token"]?.string)
         let told = try await order("callback", "didRegisterForRemoteNotificationsWithDeviceToken")
         #expect(told["data"]?["token"]?.string == token)
+        return token
+    }
+
+    /// The app begins a task, goes to the background, ends the task after five seconds, and is suspended.
+    func useTheApp() async throws {
         let task = try await app(.POST, .lifecycle, "/tasks", ["name": "sync", "expirationHandler": true])
         #expect(task.status == 201 && task.json["unlimited"]?.bool == true)
         let id = try #require(task.json["task"]?.string)
@@ -39,7 +37,6 @@ extension Story {
         try await app(.DELETE, .lifecycle, "/tasks/\(id)")
         try await order("suspend", "suspend")
         #expect(try await state == "suspended")
-        return token
     }
 
     /// Advances time to the forecast of the next refresh. The refresh must not come earlier.

@@ -7,8 +7,8 @@ struct StoryTests {
     @Test func `an app is used, refreshed, pushed, killed and relaunched for its download`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
         let story = try await Story(suite)
-        try await story.install()
-        let token = try await story.useTheApp()
+        let token = try await story.install()
+        try await story.useTheApp()
         try await story.refreshInTime()
         try await story.refreshNeverCompleted()
         let wake = try await story.pushes(to: token)

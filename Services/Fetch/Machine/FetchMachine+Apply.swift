@@ -19,7 +19,7 @@ extension FetchMachine {
         case .appUpdated(let event): apply(event, at: time)
         case .appOpened(let event):
             change(event.app) { app in
-                app.inForeground = true
+                app.state = .foreground
                 app.contentAges.learn(event.contentAgeSeconds)
                 app.openedAt = time
                 app.forceQuit = false
@@ -36,6 +36,8 @@ extension FetchMachine {
         case .refreshDue(let event): apply(event, at: time)
         case .refreshStarted(let event):
             change(event.app) { app in
+                // An app that is woken runs in the background.
+                app.state = .background
                 app.running?.startedAt = time
                 app.running?.wake = event.wake
                 app.running?.answerBy = event.answerBy
@@ -79,7 +81,7 @@ extension FetchMachine {
         record.permittedTaskIdentifiers = event.permittedTaskIdentifiers ?? record.permittedTaskIdentifiers
         record.backgroundRefresh = event.backgroundRefresh ?? record.backgroundRefresh
         record.forceQuit = event.forceQuit ?? record.forceQuit
-        record.inForeground = event.inForeground ?? record.inForeground
+        record.state = event.state ?? record.state
         if event.hasNewData == true { record.newDataAt = time }
         apps[app] = record
     }

@@ -123,6 +123,13 @@ extension Decision<FetchMachine> {
         throw .unsupported(feature, on: profile)
     }
 
+    /// Returns the app if its code runs. Calls that represent code of the app need this.
+    func running(_ app: String) throws(FetchRefusal) -> ScheduledApp {
+        let record = try installed(app)
+        guard record.state.isRunning else { throw .appNotRunning(record.state) }
+        return record
+    }
+
     func installed(_ app: String) throws(FetchRefusal) -> ScheduledApp {
         guard let record = state.apps[app] else { throw .appNotInstalled(app) }
         return record
@@ -165,6 +172,8 @@ extension FetchEvent {
         case .intervalSet, .refreshDue, .refreshStarted, .taskSubmitted, .taskCancelled, .taskDue, .taskStarted,
             .taskStopped:
             data.app
+        // A suspension changes no choice of another app.
+        case .appUpdated(let event) where event.state == .suspended: event.app
         // The foreground app and the spending of the device affect all apps.
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,
             .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageRecorded:

@@ -6,6 +6,12 @@ public struct FetchRefusal: MachineRefusal {
     public let reason: RefusalReason
     public init(_ reason: RefusalReason) { self.reason = reason }
 
+    /// The call represents code of the app, and the app cannot run code.
+    public static func appNotRunning(_ state: AppPresence) -> Self {
+        Self(
+            .conflict, "app_not_running", "App is not running",
+            "The app can't run code in state \"\(state.rawValue)\": launch or activate it first.")
+    }
     public static let deviceOff = Self(
         .conflict, "device_off", "Device is switched off", "The device is switched off.")
     /// A refresh of the app is in progress.

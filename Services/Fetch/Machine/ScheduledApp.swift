@@ -15,8 +15,8 @@ public struct ScheduledApp: Record, Equatable {
     public var backgroundRefresh = Switch.on
     /// Whether the user force-quit it and has not opened it since.
     public var forceQuit = false
-    /// Whether it is in the foreground.
-    public var inForeground = false
+    /// Its state in `lifecycle`.
+    public var state = AppPresence.notRunning
     /// The time of the last opening.
     public var openedAt: Instant?
     /// The requested interval.
@@ -45,6 +45,9 @@ public struct ScheduledApp: Record, Equatable {
     public var tasks: OrderedDictionary<String, PendingTask> = [:]
     /// The run of a task request, from its due time to its end, at most one for each app.
     public var runningTask: RunningTask?
+
+    /// Whether it is in the foreground.
+    public var inForeground: Bool { state == .foreground }
 
     /// Whether intervals have an effect. From iOS 13, permitted task identifiers in the manifest disable background fetch
     /// (Apple, "Using background tasks to update your app").

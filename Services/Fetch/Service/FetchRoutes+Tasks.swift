@@ -18,7 +18,9 @@ extension FetchRoutes {
     func addTasks(_ table: inout RouteTable) {
         table.add(
             .post, Self.requests, "Submits a task request, or replaces a pending one",
-            body: BackgroundTaskRequest.self, .status(.created), .refuses(Self.unknown + FetchRefusal.submission)
+            body: BackgroundTaskRequest.self, .status(.created),
+            .refuses(
+                FetchRefusal.unknownOrNotRunning + [FetchRefusal.noTaskRequests.described] + FetchRefusal.submission)
         ) { task, call in
             try task.requireRequirementsOfItsKind()
             let app = try call.app
@@ -33,11 +35,12 @@ extension FetchRoutes {
             return Reply(TaskRequestList(found.record), etag: found.device.etag)
         }
         table.add(
-            .delete, Self.requests, "Cancels all pending task requests of an app", .refuses(FetchRefusal.unknown)
+            .delete, Self.requests, "Cancels all pending task requests of an app",
+            .refuses(FetchRefusal.unknownOrNotRunning)
         ) { call in try await commands.submit(.cancelAllTasks(app: call.app), call) }
         table.add(
             .delete, Self.requests + "/{identifier}", "Cancels a task request if it is pending",
-            .refuses(FetchRefusal.unknown)
+            .refuses(FetchRefusal.unknownOrNotRunning)
         ) { call in
             let identifier = try call.identifier("identifier")
             return try await commands.submit(.cancelTask(app: call.app, identifier: identifier), call)

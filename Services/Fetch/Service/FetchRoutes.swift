@@ -31,7 +31,7 @@ struct FetchRoutes: Sendable {
         table.add(
             .put, Self.app + "/minimum-interval", "Sets an app's minimum background fetch interval",
             body: IntervalRequest.self,
-            .refuses(FetchRefusal.unknown + [FetchRefusal.noBackgroundFetch.described])
+            .refuses(FetchRefusal.unknownOrNotRunning + [FetchRefusal.noBackgroundFetch.described])
         ) { request, call in
             let app = try call.app
             return try await commands.submit(.setInterval(app: app, request.interval), call) { aggregate, _ in

@@ -21,6 +21,8 @@ extension FetchRefusal {
     static let unknown: [Problem] = [
         FetchRefusal.deviceNotRegistered.described, FetchRefusal.appNotInstalled("").described,
     ]
+    /// The refusals of every call that represents code of an app.
+    static let unknownOrNotRunning = unknown + [FetchRefusal.appNotRunning(.suspended).described]
     /// The refusals by the rules of the platform.
     static let platform: [Problem] = [
         FetchRefusal.noBackgroundFetch, .fetchRunning(""), .modeNotDeclared, .fetchDisabled, .deviceOff,

@@ -57,10 +57,10 @@ extension FetchEvent {
         public var forceQuit: Bool?
         /// Whether a wake other than a refresh brought new data, for example a silent push.
         public var hasNewData: Bool?
-        /// Whether the app is on screen; nil if unchanged.
-        public var inForeground: Bool?
         /// `BGTaskSchedulerPermittedIdentifiers`; nil if unchanged.
         public var permittedTaskIdentifiers: [String]?
+        /// Its state in `lifecycle`; nil if unchanged.
+        public var state: AppPresence?
     }
 
     /// The user opened an app. The app is on screen and no longer force-quit, and its usage profile learns the hour.

@@ -41,6 +41,12 @@ struct HabitScript {
         tell(begin, LifecycleEvent.ConditionsChanged(conditions: .charging(true)))
         for app in device.apps {
             tell(begin, LifecycleEvent.AppInstalled(app: app.name, manifest: Manifest(backgroundModes: [.fetch])))
+            // The app sets its interval, so its code must run. A wake is no opening, from which `fetch` would learn.
+            tell(
+                begin,
+                LifecycleEvent.AppWoken(
+                    app: app.name, callbacks: [], deadline: begin, from: .notRunning, limit: .zero, reason: .location,
+                    wake: "installed"))
         }
     }
 

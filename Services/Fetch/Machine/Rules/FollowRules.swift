@@ -6,7 +6,7 @@ import Timeline
 // Facts of `lifecycle`. A fact that changes nothing for refreshes causes no event.
 extension FetchMachine {
     public static let follows = DeviceFact.types.union([
-        LifecycleEvent.SettingsChanged.type, LifecycleEvent.WakeExpired.type,
+        LifecycleEvent.AppSuspended.type, LifecycleEvent.SettingsChanged.type, LifecycleEvent.WakeExpired.type,
     ])
 }
 
@@ -21,7 +21,7 @@ extension Decision<FetchMachine> {
         case .installation(let manifest, let app): install(app, manifest)
         case .uninstallation(let app): forget(app)
         case .opening(_, let app): open(app)
-        case .transition(let appState, let app): if !appState.isForeground { leave(app) }
+        case .transition(let appState, let app): note(app, AppPresence(appState))
         case .termination(let event, let app): end(app, event)
         case .wake(let event, let app): start(app, event)
         case .wakeCompletion(let event, let app): complete(app, event)
@@ -106,20 +106,20 @@ extension Decision<FetchMachine> {
                     hourOfWeek: state.hourOfWeek(now, policy))))
     }
 
-    private mutating func leave(_ app: String) {
-        guard state.apps[app]?.inForeground == true else { return }
-        emit(.appUpdated(.init(app: app, inForeground: false)))
+    private mutating func note(_ app: String, _ appState: AppPresence) {
+        guard let record = state.apps[app], record.state != appState else { return }
+        emit(.appUpdated(.init(app: app, state: appState)))
     }
 
     /// Ends what was started in the process. A due refresh still waits for its answer.
     private mutating func end(_ app: String, _ event: LifecycleEvent.AppTerminated) {
         guard let known = state.apps[app] else { return }
         let forceQuit = event.reason == .forceQuit && !known.forceQuit
-        let leaves = event.from != .notRunning && known.inForeground
-        if forceQuit || leaves {
+        let ends = event.from != .notRunning && known.state != .notRunning
+        if forceQuit || ends {
             emit(
                 .appUpdated(
-                    .init(app: app, forceQuit: forceQuit ? true : nil, inForeground: leaves ? false : nil)))
+                    .init(app: app, forceQuit: forceQuit ? true : nil, state: ends ? .notRunning : nil)))
         }
         guard event.from != .notRunning else { return }
         if known.running?.startedAt != nil { record(app, event.reason == .fetchTimeout ? .timedOut : .failed) }
@@ -136,12 +136,14 @@ extension Decision<FetchMachine> {
                         answerBy: event.deadline + policy.endLimit, app: app, identifier: running.submission.identifier,
                         request: running.request, wake: event.wake)))
         }
-        guard event.reason == .fetch, isRunning(event.request, of: app) else { return }
-        emit(
-            .refreshStarted(
-                .init(
-                    answerBy: event.deadline + policy.endLimit, app: app, fetch: event.request ?? "", wake: event.wake))
-        )
+        if event.reason == .fetch, isRunning(event.request, of: app) {
+            emit(
+                .refreshStarted(
+                    .init(
+                        answerBy: event.deadline + policy.endLimit, app: app, fetch: event.request ?? "",
+                        wake: event.wake)))
+        }
+        note(app, AppPresence(event.state))
     }
 
     private mutating func complete(_ app: String, _ event: LifecycleEvent.WakeCompleted) {

@@ -5,10 +5,11 @@ import Timeline
 
 // Schedules refreshes, makes them due and gives them up.
 extension Decision<FetchMachine> {
-    /// Sets the interval. Apps repeat this at every launch, so the same interval changes nothing.
+    /// Sets the interval. The app's code does it, so the app must run. Apps repeat this at every launch, so the same
+    /// interval changes nothing.
     mutating func setInterval(_ app: String, _ interval: FetchInterval) throws(FetchRefusal) {
         try require(.backgroundFetch)
-        guard try installed(app).interval != interval else { return }
+        guard try running(app).interval != interval else { return }
         emit(.intervalSet(.init(app: app, interval: interval)))
     }
 

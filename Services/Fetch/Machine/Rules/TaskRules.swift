@@ -7,7 +7,8 @@ import Timeline
 extension Decision<FetchMachine> {
     /// `BGTaskScheduler.submit(_:)`: replaces a pending request with the same identifier.
     mutating func submitTask(_ app: String, _ request: BackgroundTaskRequest) throws(FetchRefusal) {
-        let record = try schedulable(app)
+        try require(.backgroundTaskScheduler)
+        let record = try running(app)
         guard record.declares(request.kind) else {
             throw .taskNotPermitted("the manifest does not declare the mode \"\(request.kind.mode.rawValue)\"")
         }
@@ -25,12 +26,12 @@ extension Decision<FetchMachine> {
 
     /// `BGTaskScheduler.cancel(taskRequestWithIdentifier:)`: does nothing if the request is not pending.
     mutating func cancelTask(_ app: String, _ identifier: String) throws(FetchRefusal) {
-        guard try installed(app).tasks[identifier] != nil else { return }
+        guard try running(app).tasks[identifier] != nil else { return }
         emit(.taskCancelled(.init(app: app, identifier: identifier)))
     }
 
     mutating func cancelAllTasks(_ app: String) throws(FetchRefusal) {
-        for identifier in try installed(app).tasks.keys {
+        for identifier in try running(app).tasks.keys {
             emit(.taskCancelled(.init(app: app, identifier: identifier)))
         }
     }

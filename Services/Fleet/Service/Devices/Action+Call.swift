@@ -65,6 +65,8 @@ extension Action {
             return Call(.lifecycle, "POST", ofApp + "/wakes/{wake}/completion", [device, app, wake], result)
         case .openSession(let app):
             return Call(.transfer, "PUT", ofApp + "/sessions/{session}", [device, app, Self.session], [:])
+        case .setInterval(let app, let interval):
+            return Call(.fetch, "PUT", ofApp + "/minimum-interval", [device, app], interval.document)
         case .download(let app):
             return Call(
                 .transfer, "POST", ofApp + "/sessions/{session}/downloads", [device, app, Self.session],

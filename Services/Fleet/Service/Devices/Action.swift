@@ -17,6 +17,8 @@ public enum Action: Sendable, Equatable {
     case endTask(app: String, task: String)
     case completeWake(app: String, wake: String, JSON)
     case openSession(app: String)
+    /// Sets the minimum background fetch interval.
+    case setInterval(app: String, AppModel.FetchInterval)
     case download(app: String)
     case answerChallenge(app: String, challenge: String)
     /// Registers for notifications.
@@ -28,7 +30,8 @@ public enum Action: Sendable, Equatable {
         case .register(let app): app
         case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
-            .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _):
+            .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _),
+            .setInterval(let app, _):
             app
         }
     }

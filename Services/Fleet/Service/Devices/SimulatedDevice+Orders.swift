@@ -1,3 +1,4 @@
+import Contracts
 import Records
 public import Timeline
 
@@ -158,7 +159,7 @@ extension SimulatedDevice {
             else { return [] }
             guard apps[app].isNews(asOf: offset) else { return [] }
             if state == .notRunning { ended(app, asOf: offset) } else { apps[app].learn(state, asOf: offset) }
-            return []
+            return launchWork(of: app, after: action)
         case (.register(let name), .done(let document, _)):
             if let app = index(of: name) { apps[app].pushToken = document["token"]?.string }
             return []
@@ -176,6 +177,14 @@ extension SimulatedDevice {
             return name(of: action).map { [.look(app: $0)] } ?? []
         case (_, .done), (_, .failed): return []
         }
+    }
+
+    /// Returns the actions of an app's code after a launch by the user.
+    private func launchWork(of app: Int, after action: Action) -> [Action] {
+        guard case .transition(let name, "launch") = action, let interval = apps[app].model.fetchInterval,
+            services.contains(.fetch), has(.backgroundFetch)
+        else { return [] }
+        return [.setInterval(app: name, interval)]
     }
 
     /// Counts the bytes of completed tasks. A reopened session lists its tasks.

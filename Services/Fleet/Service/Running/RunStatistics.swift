@@ -107,7 +107,7 @@ public final class RunStatistics: Sendable {
             case .beginTask: counts.tasksBegun += 1
             case .download: counts.downloads += 1
             case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive, .completeCallback, .endTask,
-                .openSession, .answerChallenge, .register:
+                .openSession, .setInterval, .answerChallenge, .register:
                 break
             }
         }

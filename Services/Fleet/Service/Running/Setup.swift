@@ -85,19 +85,9 @@ struct Setup: Sendable {
         let answer = try await caller.perform(Call(.lifecycle, "PUT", root, [id], device.registration))
         guard let answer else { return false }
         await pool.registered(index, at: answer.position)
-        var position = answer.position
         for app in device.apps {
             let call = Call(.lifecycle, "PUT", root + "/apps/{app}", [id, app.model.identifier], app.model.manifest)
-            guard let answer = try await caller.perform(call) else { return false }
-            position = answer.position ?? position
-        }
-        guard device.has(.backgroundFetch) else { return true }
-        for app in device.apps {
-            if device.services.contains(.fetch), let interval = app.model.fetchInterval {
-                let call = Call(
-                    .fetch, "PUT", root + "/apps/{app}/minimum-interval", [id, app.model.identifier], interval.document)
-                _ = try await caller.perform(call, after: position, isLearning: true)
-            }
+            guard try await caller.perform(call) != nil else { return false }
         }
         return true
     }

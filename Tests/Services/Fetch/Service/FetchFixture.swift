@@ -73,12 +73,20 @@ struct FetchFixture: Sendable {
         return "\(position.partition):\(position.offset)"
     }
 
-    /// Registers a device with an app and returns the position.
+    /// Registers a device with an app whose code runs, and returns the position.
     func device(_ device: String, modes: [BackgroundMode] = [.fetch], _ profile: ProfileName = .ios15) async throws
         -> String
     {
         try await tell(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)), of: device)
-        return try await tell(
-            LifecycleEvent.AppInstalled(app: "a", manifest: Manifest(backgroundModes: modes)), of: device)
+        try await tell(LifecycleEvent.AppInstalled(app: "a", manifest: Manifest(backgroundModes: modes)), of: device)
+        return try await run("a", on: device)
+    }
+
+    /// Wakes an app, so that its code runs, and returns the position.
+    func run(_ app: String, on device: String) async throws -> String {
+        try await tell(
+            LifecycleEvent.AppWoken(
+                app: app, callbacks: [], deadline: .epoch, from: .notRunning, limit: .zero, reason: .location,
+                wake: "w-0"), of: device)
     }
 }

@@ -162,6 +162,10 @@ import Timeline
                 #expect(try await fixture.send("GET", "d9/apps/a/\(route)").code == "device_not_registered")
                 #expect(try await fixture.send("GET", "d4/apps/b/\(route)").code == "app_not_installed")
             }
+            let suspended = try await fixture.tell(LifecycleEvent.AppSuspended(app: "a", callbacks: []), of: "d4")
+            let late = try await fixture.send("PUT", "d4/apps/a/minimum-interval", interval, after: suspended)
+            #expect(late.status == 409 && late.code == "app_not_running")
+            #expect(try await fixture.send("DELETE", "d4/apps/a/task-requests").code == "app_not_running")
             position = try await fixture.device("d5", .ios6)
             let old = try await fixture.send("PUT", "d5/apps/a/minimum-interval", interval, after: position)
             #expect(old.status == 409 && old.code == "unsupported_on_profile")

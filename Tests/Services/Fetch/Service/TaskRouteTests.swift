@@ -132,7 +132,8 @@ extension FetchFixture {
         try await tell(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)), of: device)
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
         manifest.permittedTaskIdentifiers = ["r", "p", "q"]
-        return try await tell(LifecycleEvent.AppInstalled(app: "a", manifest: manifest), of: device)
+        try await tell(LifecycleEvent.AppInstalled(app: "a", manifest: manifest), of: device)
+        return try await run("a", on: device)
     }
 
     fileprivate func wake(_ run: String, _ kind: WakeKind, of device: String) async throws -> String {

@@ -101,7 +101,7 @@ struct PretendSuite {
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
         case .report, .look, .acknowledge, .open, .keepAlive, .completeCallback, .endTask, .completeWake, .openSession,
-            .download, .answerChallenge, .register:
+            .setInterval, .download, .answerChallenge, .register:
             return .done([:], asOf: offset)
         }
         guard case .transition(let app, _) = action else { return .done(["state": "notRunning"], asOf: offset) }
