@@ -53,7 +53,7 @@ extension TraceScript<FetchMachine> {
                 LifecycleEvent.DeviceDeregistered.self, LifecycleEvent.DevicePowered.self,
                 LifecycleEvent.ConditionsChanged.self, LifecycleEvent.SettingsChanged.self,
                 LifecycleEvent.AppInstalled.self, LifecycleEvent.AppUninstalled.self, LifecycleEvent.AppLaunched.self,
-                LifecycleEvent.AppActivated.self, LifecycleEvent.AppBackgrounded.self,
+                LifecycleEvent.AppActivated.self, LifecycleEvent.AppBackgrounded.self, LifecycleEvent.AppSuspended.self,
                 LifecycleEvent.AppTerminated.self, LifecycleEvent.AppWoken.self, LifecycleEvent.WakeCompleted.self,
                 LifecycleEvent.WakeRefused.self, LifecycleEvent.WakeExpired.self,
             ])

@@ -41,6 +41,8 @@ public struct FetchRefusal: MachineRefusal {
         "Background App Refresh is restricted on the device.")
     public static let lowPowerMode = Self(
         .conflict, "low_power_mode", "Low Power Mode is on", "Low Power Mode is on.")
+    public static let lowDataMode = Self(
+        .conflict, "low_data_mode", "Low Data Mode is on", "Low Data Mode is on for the network of the device.")
 
     // `BGTaskScheduler.Error`, with Apple's name and number of its `Code`.
     public static func taskUnavailable(_ reason: String) -> Self {
@@ -54,9 +56,6 @@ public struct FetchRefusal: MachineRefusal {
     public static func taskNotPermitted(_ reason: String) -> Self {
         scheduler("bg_task_not_permitted", "Task request is not permitted", "notPermitted (3): \(reason)")
     }
-    public static func immediateRunIneligible(_ reason: String) -> Self {
-        scheduler("bg_task_immediate_run_ineligible", "Task can't run now", "immediateRunIneligible (4): \(reason)")
-    }
     private static func scheduler(_ code: String, _ title: String, _ error: String) -> Self {
         Self(.conflict, code, title, "BGTaskScheduler.Error.\(error).")
     }
@@ -66,6 +65,12 @@ public struct FetchRefusal: MachineRefusal {
         Self(
             .notFound, "task_not_pending", "Task request is not pending",
             "The app has no pending task request \(identifier): submit it first.")
+    }
+    /// An app runs one task at a time.
+    public static func taskRunning(_ identifier: String) -> Self {
+        Self(
+            .conflict, "task_running", "A task is running",
+            "Task \(identifier) of the app is running: wait until it ends.")
     }
     public static func taskNotRunning(_ identifier: String) -> Self {
         Self(

@@ -58,7 +58,9 @@ extension FetchRoutes {
         table.add(
             .post, Self.requests + "/{identifier}/simulate-launch",
             "Runs a task request now: skips the scheduler, obeys the platform", .status(.accepted),
-            .refuses(Self.unknown + [FetchRefusal.immediateRunIneligible(""), .taskNotPending("")].map(\.described))
+            .refuses(
+                Self.unknown + FetchRefusal.wake
+                    + [FetchRefusal.taskRunning(""), .taskNotPermitted(""), .taskNotPending("")].map(\.described))
         ) { call in try await run(call) { .simulateTaskLaunch(app: $0, identifier: $1) } }
         table.add(
             .post, Self.requests + "/{identifier}/simulate-expiration", "Expires a running task now",

@@ -24,9 +24,12 @@ extension FetchRefusal {
     /// The refusals of every call that represents code of an app.
     static let unknownOrNotRunning = unknown + [FetchRefusal.appNotRunning(.suspended).described]
     /// The refusals by the rules of the platform.
-    static let platform: [Problem] = [
-        FetchRefusal.noBackgroundFetch, .fetchRunning(""), .modeNotDeclared, .fetchDisabled, .deviceOff,
-        .inForeground, .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted, .lowPowerMode,
+    static let platform: [Problem] =
+        [FetchRefusal.noBackgroundFetch, .fetchRunning(""), .modeNotDeclared, .fetchDisabled].map(\.described) + wake
+    /// The refusals of a wake by the state of the app, of the device and of the settings.
+    static let wake: [Problem] = [
+        FetchRefusal.deviceOff, .inForeground, .forceQuit, .backgroundRefreshDenied, .backgroundRefreshRestricted,
+        .lowPowerMode, .lowDataMode,
     ].map(\.described)
     /// The refusals of `BGTaskScheduler.submit(_:)`.
     static let submission: [Problem] = [

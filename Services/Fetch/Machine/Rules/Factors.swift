@@ -158,7 +158,6 @@ public struct Evaluation: Sendable {
         switch network.kind {
         case .none: return .mustWait("the device has no network")
         case .cellular, .wifi:
-            if network.constrained { return .score(200) }
             if network.expensive { return .score(500) }
             return .score(network.kind == .wifi ? 1000 : 800)
         }

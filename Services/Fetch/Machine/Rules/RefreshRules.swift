@@ -22,9 +22,7 @@ extension Decision<FetchMachine> {
         guard state.isPoweredOn else { throw .deviceOff }
         guard !record.inForeground else { throw .inForeground }
         guard !record.forceQuit else { throw .forceQuit }
-        guard !state.isBackgroundRefreshRestricted else { throw .backgroundRefreshRestricted }
-        guard state.backgroundRefresh == .on, record.backgroundRefresh == .on else { throw .backgroundRefreshDenied }
-        guard state.conditions.lowPowerMode != true else { throw .lowPowerMode }
+        if let refusal = state.refreshRefusal(of: record) { throw refusal }
         if let running = record.running { throw .fetchRunning(running.fetch) }
         due(app, simulated: true)
     }

@@ -40,7 +40,7 @@ extension Decision<FetchMachine> {
     mutating func simulateTaskLaunch(_ app: String, _ identifier: String) throws(FetchRefusal) {
         let record = try schedulable(app)
         guard let task = record.tasks[identifier] else { throw .taskNotPending(identifier) }
-        if let reason = evaluation(record).obstacle(to: task.request) { throw .immediateRunIneligible(reason) }
+        if let obstacle = evaluation(record).obstacle(to: task.request) { throw obstacle }
         due(app, task, simulated: true)
     }
 

@@ -77,14 +77,17 @@ extension Evaluation {
 
     private func mustWait(_ factor: FetchFactor) -> Bool { result(factor, at: .epoch).isMustWait }
 
-    /// Returns the reason why `lifecycle` would refuse a run now, by the rules of the platform; nil if it would not.
-    func obstacle(to request: BackgroundTaskRequest) -> String? {
-        if let running = app.runningTask { return "task \(running.submission.identifier) of the app is running" }
-        if !app.permits(request) { return "the manifest no longer permits it" }
-        if !device.isPoweredOn { return "the device is switched off" }
-        if app.inForeground { return "the app is in the foreground" }
-        if app.forceQuit, !isOutlived(request.kind) { return "the user force-quit the app" }
-        return device.unavailability(of: app)
+    /// Returns the refusal by which `lifecycle` would refuse a run now, by the rules of the platform; nil if it would not.
+    ///
+    /// It is no error of `BGTaskScheduler`: a developer starts the run in the debugger. `immediateRunIneligible` belongs to
+    /// `BGContinuedProcessingTaskRequest` (Apple, `BGTaskScheduler.Error.Code.immediateRunIneligible`).
+    func obstacle(to request: BackgroundTaskRequest) -> FetchRefusal? {
+        if let running = app.runningTask { return .taskRunning(running.submission.identifier) }
+        if !app.permits(request) { return .taskNotPermitted("the manifest no longer permits it") }
+        if !device.isPoweredOn { return .deviceOff }
+        if app.inForeground { return .inForeground }
+        if app.forceQuit, !isOutlived(request.kind) { return .forceQuit }
+        return device.refreshRefusal(of: app)
     }
 }
 
@@ -112,11 +115,24 @@ extension FetchMachine {
         return apps.indices.contains { apps[$0].inForeground }
     }
 
+    /// Whether Low Data Mode is on for the current network. It turns Background App Refresh off (Apple Support, "Use Low
+    /// Data Mode on your iPhone and iPad").
+    var isLowDataMode: Bool { conditions.network?.constrained == true }
+
     /// Returns the reason why an app has no Background App Refresh; nil if it has.
     func refreshDenial(of app: ScheduledApp) -> String? {
         if isBackgroundRefreshRestricted { return "Background App Refresh is restricted on the device" }
         if backgroundRefresh == .off { return "Background App Refresh is off for the device" }
-        return app.backgroundRefresh == .off ? "Background App Refresh is off for the app" : nil
+        if app.backgroundRefresh == .off { return "Background App Refresh is off for the app" }
+        return isLowDataMode ? "Low Data Mode is on" : nil
+    }
+
+    /// Returns the refusal of a wake that needs Background App Refresh; nil if it is on.
+    func refreshRefusal(of app: ScheduledApp) -> FetchRefusal? {
+        if isBackgroundRefreshRestricted { return .backgroundRefreshRestricted }
+        if backgroundRefresh == .off || app.backgroundRefresh == .off { return .backgroundRefreshDenied }
+        if conditions.lowPowerMode == true { return .lowPowerMode }
+        return isLowDataMode ? .lowDataMode : nil
     }
 
     /// Returns the reason why the app can't schedule tasks; nil if it can.

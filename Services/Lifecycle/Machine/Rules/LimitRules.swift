@@ -114,6 +114,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
+    /// Returns Apple's exit code. A process that can't run leaves no report when the user removes it from the app switcher
+    /// (secondary sources).
+    private func code(of reason: EndReason, _ record: InstalledApp) -> TerminationCode? {
+        reason == .forceQuit && !record.state.isRunning ? nil : reason.code
+    }
+
     /// Ends an app at once. A terminating app keeps its earlier reason.
     mutating func terminate(
         _ app: String, _ reason: EndReason, callbacks: [Callback] = [], code: TerminationCode? = nil
@@ -126,7 +132,7 @@ extension Decision<LifecycleMachine> {
             .appTerminated(
                 .init(
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
-                    code: code ?? reason.code, from: record.state, reason: reason,
+                    code: code ?? self.code(of: reason, record), from: record.state, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
         if isDeath { reopenSocket(app) }
     }
