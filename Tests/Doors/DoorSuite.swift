@@ -99,9 +99,12 @@ extension DoorSuite {
         try submit(.completeCallback(app: app, .didFinishLaunching, CallbackCompletion()), \.lifecycle)
         try? submit(.setInterval(app: app, .minimum), \.fetch)
         try? submit(.submitTask(app: app, BackgroundTaskRequest("task", .processing)), \.fetch)
-        try submit(.register(app: app, .sandbox, channels: [Self.channel]), \.push)
+        let generation = Generations.standard[profile]
+        let channels = generation.has(.broadcastChannels) ? [Self.channel] : nil
+        try submit(.register(app: app, .sandbox, channels: channels), \.push)
         try? submit(.register(app: app, .sandbox, kind: .voip), \.push)
         try submit(.connect(connection: "c"), \.push)
+        guard generation.has(.backgroundSessions) else { return }
         try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
         try submit(
             .download(app: app, session: Self.session, TransferRequest(url: "http://files.example/f")), \.transfer)

@@ -19,7 +19,7 @@ package struct PushLife: Life {
 
     package init(_ random: SplitMix64) throws {
         self.random = random
-        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios15)))
+        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
         for app in ["a", "b", "c"] {
             try install(app)
             try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))

@@ -16,19 +16,23 @@ extension TransferMachine: TracedMachine {
 extension TraceScript<TransferMachine> {
     /// At the beginning the device is on Wi-Fi with a full battery, and the apps `a` and `b` are installed. `a` is in the
     /// foreground and has created the session `s`. By default a step is about `a`, `s`, task 1 and its latest `epoch`.
-    /// `resume` of a step that creates a task resumes it at once. `tasks` shows the tasks of the session: the state, and
-    /// after a space the reason why it waits.
+    /// `profile` is `ios18` by default; without background sessions there is no session. `resume` of a step that creates a
+    /// task resumes it at once. `tasks` shows the tasks of the session: the state, and after a space the reason why it
+    /// waits.
     package static func transfer(_ trace: Trace) throws -> Self {
         var policy = TransferPolicy()
         policy.jitterPercent = 0
         var script = Self(policy: policy, code: \.code, command: command)
-        script.settings = ["configuration"]
+        script.settings = ["configuration", "profile"]
         script.members = ["session", "task", "worker", "epoch", "resume"]
-        let beginning: [JSON] = [
-            ["do": "register", "with": ["profile": "ios18"]], ["do": "install", "app": "a"],
+        let profile = trace["profile"] ?? "ios18"
+        var beginning: [JSON] = [
+            ["do": "register", "with": ["profile": profile]], ["do": "install", "app": "a"],
             ["do": "install", "app": "b"], ["do": "launch"],
-            ["do": "openSession", "with": trace["configuration"] ?? [:]],
         ]
+        if policy.generations[try ProfileName(json: profile)].has(.backgroundSessions) {
+            beginning.append(["do": "openSession", "with": trace["configuration"] ?? [:]])
+        }
         script.preamble = beginning.map { TraceStep(document: $0) }
         script.views["tasks"] = { device, step in
             let tasks = device[step.taskKey.sessionKey]?.tasks ?? []

@@ -98,7 +98,7 @@ extension Decision<LifecycleMachine> {
         case .register: return
         case .deregister: emit(.deviceDeregistered(.init()))
         case .revokeTokens: emit(.deviceRevoked(.init()))
-        case .updateConditions(let report): updateConditions(report)
+        case .updateConditions(let report): try updateConditions(report)
         case .power(let event): power(event)
         case .interrupt(let kind): try interrupt(kind)
         case .install(let app, let manifest): install(app, manifest)
@@ -129,7 +129,7 @@ extension Decision<LifecycleMachine> {
                 handle(try FetchEvent(event))
             case PushEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
-                let silent = state.apps[app]?.silentPushKind ?? .push
+                let silent = state.apps[app].map { state.silentPushKind(of: $0, profile) } ?? .push
                 wake(
                     app, for: asked.pushType == .voip ? .voipPush : silent, request: asked.notification,
                     payload: asked.payload)

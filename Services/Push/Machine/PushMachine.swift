@@ -148,6 +148,7 @@ extension Decision<PushMachine> {
         case .receive(let push): try receive(push)
         case .receiveBroadcast(let broadcast): try receive(broadcast)
         case .register(let app, let environment, let kind, let activity, let channels):
+            try requireChannels(for: channels)
             try register(app, environment, kind, activity, channels)
         case .unregister(let app, let kind, let activity): try unregister(app, kind, activity)
         case .forgetChannel(let app, let channel): forget(channel, of: app)

@@ -131,6 +131,7 @@ extension TransferMachine {
     private mutating func apply(_ event: TransferEvent.DeviceUpdated) {
         isRegistered = true
         fleet = event.fleet ?? fleet
+        profile = event.profile ?? profile
         if event.poweredOn == true, !isPoweredOn {
             // Apps that could not be woken while the device was off may be woken now.
             changeAllSessions { session in

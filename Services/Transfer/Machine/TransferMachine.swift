@@ -28,6 +28,8 @@ public struct TransferMachine: Machine {
     public var isRegistered = false
     /// The fleet whose tokens may access the device.
     public var fleet: String?
+    /// The iOS version that the device simulates.
+    public var profile = ProfileName.ios18
     public var isPoweredOn = true
     public var battery = Battery()
     public var isLowPowerMode = false

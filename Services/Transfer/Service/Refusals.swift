@@ -7,6 +7,11 @@ public import TransferMachine
 
 extension TransferMachine: FleetMember {}
 
+extension TransferRefusal {
+    /// The refusal of a generation without background sessions, as an example.
+    static let noBackgroundSessions = Self.unsupported(.backgroundSessions, on: Generations.standard[.ios6])
+}
+
 extension [Problem] {
     /// Returns the refusals of a route about a device.
     ///
@@ -29,7 +34,7 @@ extension [Problem] {
     static var ofNewTask: [Problem] {
         ofCode(
             .unknownSession("s"), .sessionInvalidated("s"), .sessionNotAttached("s"), .tooManyTasks(limit: 64),
-            .deviceFull, .unsupportedURL)
+            .deviceFull, .unsupportedURL, .noBackgroundSessions)
     }
 }
 

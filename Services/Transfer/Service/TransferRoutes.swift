@@ -28,7 +28,7 @@ struct TransferRoutes: Sendable {
         let path = Self.sessions + "/{identifier}"
         table.add(
             .put, path, "Creates a background session, or attaches to it", body: SessionConfiguration.self,
-            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInvalidated("s")))
+            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInvalidated("s"), .noBackgroundSessions))
         ) { configuration, call in
             try await session(after: .openSession(app: call.app, session: call.session, configuration), call)
         }

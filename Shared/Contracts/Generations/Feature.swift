@@ -41,6 +41,14 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `ControlPushHandler`, iOS 18.0.
     case controlPushes
+    /// `earliestBeginDate` of a task of a background session.
+    ///
+    /// Source: Apple, `URLSessionTask.earliestBeginDate`, iOS 11.0.
+    case earliestBeginDate
+    /// Sessions that do not use expensive networks.
+    ///
+    /// Source: Apple, `URLSessionConfiguration.allowsExpensiveNetworkAccess`, iOS 13.0.
+    case expensiveNetworkAccess
     /// Pushes for file providers.
     ///
     /// Source: Apple, `PKPushType.fileProvider`, iOS 11.0.
@@ -133,6 +141,8 @@ public enum Feature: String, WireEnum {
         case .broadcastChannels: Span("broadcast channels", since: 18)
         case .complicationPushes: Span("pushes for complications", since: 9)
         case .controlPushes: Span("pushes for controls", since: 18)
+        case .earliestBeginDate: Span("earliestBeginDate", since: 11)
+        case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)

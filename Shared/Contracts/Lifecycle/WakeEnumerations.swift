@@ -51,7 +51,7 @@ public enum WakeResult: String, WireEnum { case newData, noData, failed }
 /// The reason why an app was not woken.
 public enum WakeRefusal: String, WireEnum {
     case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
-    case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode
+    case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode, lowDataMode
     /// The app is on screen. The system calls background handlers only in the background.
     case inForeground
     /// Memory pressure is critical and the wake is optional, so the app is not launched.

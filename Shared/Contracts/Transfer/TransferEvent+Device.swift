@@ -11,6 +11,7 @@ extension TransferEvent {
         public var lowPowerMode: Bool?
         public var network: Network?
         public var poweredOn: Bool?
+        public var profile: ProfileName?
     }
 
     /// A device was removed with all its sessions.

@@ -10,6 +10,7 @@ import Timeline
         (.backgroundAppRefresh, .ios7, nil),
         (.backgroundFetch, .ios7, nil), (.backgroundSessions, .ios7, nil), (.backgroundTaskScheduler, .ios13, nil),
         (.broadcastChannels, .ios18, nil), (.complicationPushes, .ios9, nil), (.controlPushes, .ios18, nil),
+        (.earliestBeginDate, .ios12, nil), (.expensiveNetworkAccess, .ios13, nil),
         (.fileProviderPushes, .ios12, nil), (.liveActivities, .ios16, nil), (.locationFlag, .ios9, nil),
         (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),
         (.newsstand, .ios6, .ios7), (.prewarming, .ios15, nil), (.processingAfterForceQuit, .ios18, nil),

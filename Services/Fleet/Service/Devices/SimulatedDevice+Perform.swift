@@ -10,7 +10,7 @@ extension SimulatedDevice {
         case .report:
             let people = pace.peopleTime(at: now)
             schedule(.report, at: max(pace.real(at: person.nextChange(after: people)), now + .seconds(1)))
-            return [.report(person.surroundings(at: people, isLocked: isLocked))]
+            return [.report(surroundings(at: people))]
         case .keepAlive:
             scheduleKeepAlive(after: now)
             return isOnline(at: now) ? [.keepAlive] : []
@@ -127,12 +127,19 @@ extension SimulatedDevice {
     private mutating func unlock(at now: Instant) -> [Action] {
         guard isLocked else { return [] }
         isLocked = false
-        return [.report(person.surroundings(at: pace.peopleTime(at: now), isLocked: false))]
+        return [.report(surroundings(at: pace.peopleTime(at: now)))]
+    }
+
+    /// Returns the conditions at a user time. A generation without Low Power Mode never has it on.
+    private func surroundings(at people: Instant) -> Surroundings {
+        var surroundings = person.surroundings(at: people, isLocked: isLocked)
+        surroundings.isLowPowerMode = surroundings.isLowPowerMode && has(.lowPowerMode)
+        return surroundings
     }
 
     private mutating func lock(at now: Instant) -> [Action] {
         isLocked = true
-        return [.report(person.surroundings(at: pace.peopleTime(at: now), isLocked: true))]
+        return [.report(surroundings(at: pace.peopleTime(at: now)))]
     }
 
     /// Returns a random app, weighted by how often users open it.

@@ -40,6 +40,7 @@ extension LifecycleMachine {
         }
         if rule.isOpportunistic {
             ask(.lowPowerMode, conditions.lowPowerMode == true)
+            ask(.lowDataMode, isLowDataMode)
         }
         if rule.isOpportunistic || kind == .voipSocket { ask(.memoryPressure, isShort) }
         if kind == .newsstand { ask(.alreadyWokenToday, record.wasWokenToday(at: now)) }
@@ -49,13 +50,6 @@ extension LifecycleMachine {
 }
 
 extension InstalledApp {
-    /// The kind of wake for a notification with `content-available`. A Newsstand app without `remote-notification` is
-    /// woken for its content.
-    public var silentPushKind: WakeKind {
-        let modes = manifest.backgroundModes
-        return modes.contains(.newsstandContent) && !modes.contains(.remoteNotification) ? .newsstand : .push
-    }
-
     fileprivate func wasWokenToday(at now: Instant) -> Bool {
         newsstandWokenAt.map { now - $0 < LifecyclePolicy.newsstandPause } ?? false
     }

@@ -44,6 +44,7 @@ extension Decision<LifecycleMachine> {
         _ app: String, _ callback: Callback, _ completion: CallbackCompletion
     ) throws(LifecycleRefusal) {
         let record = try running(app)
+        try requireSnapshots(for: completion.snapshotLabel)
         guard record.pendingCallbacks.contains(where: { $0.callback == callback }) else { throw .alreadyCompleted }
         emit(
             .callbackCompleted(.init(app: app, callback: callback, snapshotLabel: completion.snapshotLabel)))

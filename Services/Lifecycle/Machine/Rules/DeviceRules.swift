@@ -14,7 +14,8 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    mutating func updateConditions(_ report: ConditionsReport) {
+    mutating func updateConditions(_ report: ConditionsReport) throws(LifecycleRefusal) {
+        try requireModes(of: report)
         let report = report.completed(by: state.conditions)
         let wasLocked = state.conditions.locked == true
         let locksNow = report.locked == true && !wasLocked
@@ -23,7 +24,7 @@ extension Decision<LifecycleMachine> {
         if state.conditions.merging(report) != state.conditions || takesPrewarmed {
             let before = state
             emit(.conditionsChanged(.init(conditions: report)))
-            if report.lowPowerMode != nil { tellRefreshStatus(since: before) }
+            if report.lowPowerMode != nil || report.network != nil { tellRefreshStatus(since: before) }
             tellOfPlaces()
         }
         if locksNow { clearForeground(.locked) }

@@ -7,6 +7,7 @@ import Timeline
 extension Decision<LifecycleMachine> {
     mutating func changeSettings(_ app: String, _ report: AppSettings) throws(LifecycleRefusal) {
         let current = try installed(app).settings
+        if report.backgroundRefresh != nil { try require(.backgroundAppRefresh) }
         var settings = current
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard !state.restrictions.backgroundRefresh else { throw .restricted }
@@ -20,6 +21,7 @@ extension Decision<LifecycleMachine> {
 
     /// A restricted setting can change only together with the end of the restriction.
     mutating func changeSettings(_ report: DeviceSettings) throws(LifecycleRefusal) {
+        if report.backgroundRefresh != nil || report.restrictions != nil { try require(.backgroundAppRefresh) }
         let current = state.settings
         var settings = current
         settings.restrictions = report.restrictions ?? settings.restrictions
@@ -83,10 +85,10 @@ extension LifecycleMachine {
     }
 
     /// Returns `UIApplication.backgroundRefreshStatus`, from the restriction of the device, then from the settings of
-    /// the device and the app. Low Power Mode turns it off (Apple, "Use Low Power Mode").
+    /// the device and the app. Low Power Mode (Apple, "Use Low Power Mode") and Low Data Mode turn it off.
     public func backgroundRefreshStatus(_ app: String) -> BackgroundRefreshStatus {
         if restrictions.backgroundRefresh { return .restricted }
-        return isBackgroundRefreshOn(app) && conditions.lowPowerMode != true ? .available : .denied
+        return isBackgroundRefreshOn(app) && conditions.lowPowerMode != true && !isLowDataMode ? .available : .denied
     }
 
     /// Whether the settings of the device and of the app are on.

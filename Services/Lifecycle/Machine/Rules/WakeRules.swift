@@ -50,7 +50,9 @@ extension Decision<LifecycleMachine> {
         _ app: String, _ wake: String, _ completion: WakeCompletion
     ) throws(LifecycleRefusal) {
         guard !(try installed(app).completedWakes.contains(wake)) else { throw .alreadyCompleted }
-        guard let open = try running(app).wakes[wake] else { throw .unknownWake(wake) }
+        let record = try running(app)
+        try requireSnapshots(for: completion.snapshot)
+        guard let open = record.wakes[wake] else { throw .unknownWake(wake) }
         let rule = WakeRule(open.kind, profile)
         switch rule.answer {
         case .result: guard completion.result != nil else { throw .resultMissing(open.kind.reason) }

@@ -29,7 +29,7 @@ extension LifecycleRoutes {
         }
         table.add(
             .patch, path + "/conditions", "Reports some or all conditions of a device", body: ConditionsReport.self,
-            .refuses(.ofDevice())
+            .refuses(.ofDevice(.unsupported(.lowPowerMode, on: .ios7)))
         ) { conditions, call in try await device(after: .updateConditions(conditions), call) }
         table.add(
             .post, path + "/power", "Boots, reboots or switches off a device", body: Power.self, .refuses(.ofDevice())
@@ -40,13 +40,15 @@ extension LifecycleRoutes {
         ) { interruption, call in try await device(after: .interrupt(interruption.kind), call) }
         table.add(
             .put, path + "/settings", "Changes the settings of a device; missing members keep their value",
-            body: DeviceSettings.self, .refuses(.ofDevice(.restricted))
+            body: DeviceSettings.self, .refuses(.ofDevice(.restricted, .unsupported(.backgroundAppRefresh, on: .ios6)))
         ) { settings, call in try await device(after: .changeDeviceSettings(settings), call) }
         table.add(
-            .get, path + "/app-switcher", "Returns the app switcher, most recent app first", .refuses(.ofDevice()),
+            .get, path + "/app-switcher", "Returns the app switcher, most recent app first",
+            .refuses(.ofDevice(.unsupported(.appSwitcherSnapshots, on: .ios6))),
             .example(Example.switcher)
         ) { call in
             let found = try await registered(call)
+            try require(.appSwitcherSnapshots, on: found.state)
             return Reply(Page(switcher: found.state), etag: found.etag)
         }
     }

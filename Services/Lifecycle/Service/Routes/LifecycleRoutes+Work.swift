@@ -17,7 +17,8 @@ extension LifecycleRoutes {
             .post, path + "/callbacks/{callback}/completion", "Reports that a callback's handler returned",
             body: CallbackCompletion.self,
             .parameters(.word("callback", Callback.self, "The `name` of the order that called it")),
-            .checks { _ = try callback($0) }, .refuses(.ofCode(.alreadyCompleted))
+            .checks { _ = try callback($0) },
+            .refuses(.ofCode(.alreadyCompleted, .unsupported(.appSwitcherSnapshots, on: .ios6)))
         ) { completion, call in
             try await app(after: .completeCallback(app: call.app, callback(call), completion), call)
         }
@@ -45,11 +46,12 @@ extension LifecycleRoutes {
         }
         table.add(
             .get, path + "/background-refresh-status", "Returns whether Background App Refresh is available to an app",
-            .refuses(.ofApp()), .example(Example.backgroundRefresh)
+            .refuses(.ofApp(.unsupported(.backgroundAppRefresh, on: .ios6))), .example(Example.backgroundRefresh)
         ) { call in
             let app = try call.app
             let found = try await registered(call)
             guard found.state.apps[app] != nil else { throw LifecycleRefusal.appNotInstalled(app).problem }
+            try require(.backgroundAppRefresh, on: found.state)
             return Reply(BackgroundRefreshDocument(found.state.backgroundRefreshStatus(app)), etag: found.etag)
         }
         table.add(
@@ -58,6 +60,7 @@ extension LifecycleRoutes {
             .refuses(
                 .ofCode(
                     .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),
+                    .unsupported(.appSwitcherSnapshots, on: .ios6),
                     .successMissing))
         ) { completion, call in
             let wake = try call.identifier("wake")

@@ -46,6 +46,12 @@ struct LifecycleRoutes: Sendable {
         return (found.aggregate.state, found.aggregate.etag)
     }
 
+    /// Throws unless the generation of a device has a feature.
+    func require(_ feature: Feature, on device: LifecycleMachine) throws {
+        guard let name = device.registration?.profile, !policy[name].has(feature) else { return }
+        throw LifecycleRefusal.unsupported(feature, on: policy[name]).problem
+    }
+
     /// Returns the app in the path, with the version of its device.
     func installed(_ call: Call) async throws -> (record: InstalledApp, etag: ETag) {
         let app = try call.app

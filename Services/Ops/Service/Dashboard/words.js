@@ -17,7 +17,7 @@ const words = {
   notInstalled: 'Not installed', unsupportedOnProfile: 'Not in this version of iOS', deviceOff: 'Device is off',
   forceQuit: 'Force-quit by the user', modeNotDeclared: 'Background mode not declared',
   backgroundRefreshDenied: 'Background App Refresh is off',
-  backgroundRefreshRestricted: 'Background App Refresh is restricted', lowPowerMode: 'Low Power Mode',
+  backgroundRefreshRestricted: 'Background App Refresh is restricted', lowPowerMode: 'Low Power Mode', lowDataMode: 'Low Data Mode',
   inForeground: 'App is on screen', memoryPressure: 'Memory pressure', terminating: 'App is being terminated',
   locationNotAuthorized: 'Location not authorized: always', alreadyWokenToday: 'Already woken today (Newsstand)',
   resumedTooOften: 'Resumed for VoIP too often',

@@ -24,6 +24,9 @@ extension Decision<PushMachine> {
     /// Sends, stores, holds or discards a received notification.
     mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
+        guard knows(message.pushType) else {
+            return discard(id, .discardedNotWoken, refusal: .unsupportedOnProfile)
+        }
         guard !message.needsPermission || app.notifications == .on else {
             return discard(id, .discardedDisabled)
         }

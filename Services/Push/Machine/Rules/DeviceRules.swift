@@ -72,9 +72,7 @@ extension Decision<PushMachine> {
     }
 
     private mutating func install(_ app: String, _ manifest: Manifest) {
-        // Before iOS 7 notifications wake no app.
-        let hasMode = manifest.backgroundModes.contains { $0 == .remoteNotification || $0 == .newsstandContent }
-        let wakes = hasMode && policy.generations[state.profile].has(.silentNotifications)
+        let wakes = canWake(manifest)
         guard state.apps[app] != nil else {
             return emit(.appUpdated(.init(app: app, notifications: .on, state: .notRunning, wakes: wakes)))
         }

@@ -31,7 +31,8 @@ struct DeviceRoutes: Sendable {
             .refuses(
                 refusals(
                     .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityMissing,
-                    .activityUnexpected(.voip), .channelsUnexpected(.voip), .tooManyActivities) + [.unknownChannel])
+                    .activityUnexpected(.voip), .channelsUnexpected(.voip), .tooManyActivities,
+                    .unsupported(.broadcastChannels, on: Generations.standard[.ios17])) + [.unknownChannel])
         ) { document, call in
             let app = try call.app
             let (kind, activity) = (document.kind, document.activity)
@@ -142,8 +143,12 @@ struct DeviceRoutes: Sendable {
     private func prepare(_ document: RegistrationDocument, _ app: String, _ call: Call) async throws {
         guard let wanted = document.channels, !wanted.isEmpty else { return }
         try call.context.requireCaller(.operate)
-        let isKnown = try await commands.device(call) { $0.apps[app] != nil }.aggregate.state.apps[app] != nil
-        guard isKnown else { throw PushRefusal.appNotInstalled(app).problem }
+        let device = try await commands.device(call) { $0.apps[app] != nil }.aggregate.state
+        guard device.apps[app] != nil else { throw PushRefusal.appNotInstalled(app).problem }
+        let profile = policy.generations[device.profile]
+        guard profile.has(.broadcastChannels) else {
+            throw PushRefusal.unsupported(.broadcastChannels, on: profile).problem
+        }
         let unknown = try await store.unknown(of: wanted, app, document.environment)
         guard unknown.isEmpty else {
             let names = unknown.sorted().joined(separator: ", ")

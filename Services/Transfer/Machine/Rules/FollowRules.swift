@@ -34,8 +34,9 @@ extension Decision<TransferMachine> {
     }
 
     private mutating func note(_ registration: Registration) {
-        guard !state.isRegistered || registration.fleet != state.fleet else { return }
-        emit(.deviceUpdated(.init(fleet: registration.fleet)))
+        let isNew = !state.isRegistered || registration.fleet != state.fleet
+        guard isNew || registration.profile != state.profile else { return }
+        emit(.deviceUpdated(.init(fleet: registration.fleet, profile: registration.profile)))
     }
 
     private mutating func power(isOn: Bool) {

@@ -8,6 +8,7 @@ extension Decision<TransferMachine> {
     mutating func openSession(
         _ key: SessionKey, _ configuration: SessionConfiguration
     ) throws(TransferRefusal) {
+        try requireFeatures(of: configuration)
         try requireRunning(key.app)
         guard let session = state[key] else {
             guard state.sessions.count < policy.sessionsPerDevice else {

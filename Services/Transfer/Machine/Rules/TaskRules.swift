@@ -11,6 +11,7 @@ extension Decision<TransferMachine> {
         _ source: UploadSource? = nil, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
+        if request.earliestBeginDate != nil { try require(.earliestBeginDate) }
         guard WebOrigin(url: request.url) != nil else { throw .unsupportedURL }
         let body = try source.map { source throws(TransferRefusal) in try self.body(source, of: key.app) }
         let file = identifier()
@@ -26,6 +27,7 @@ extension Decision<TransferMachine> {
         _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
+        if changes.earliestBeginDate != nil { try require(.earliestBeginDate) }
         guard let left = state.apps[key.app]?.resumable[resumeData] else { throw .unusableResumeData }
         create(session, key, resumes: resumes) { event in
             event.request = left.request

@@ -80,7 +80,8 @@ extension LifecycleLife {
         switch kind {
         case .fetch: events = try copy.deliver(event(FetchEvent.RefreshDue(app: app, fetch: "x")))
         case .push, .newsstand:
-            guard record.silentPushKind == kind else { return false }
+            let profile = LifecyclePolicy()[device.registration?.profile ?? .ios18]
+            guard device.silentPushKind(of: record, profile) == kind else { return false }
             events = try copy.deliver(event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:])))
         case .voipPush:
             events = try copy.deliver(

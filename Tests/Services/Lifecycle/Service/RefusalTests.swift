@@ -15,6 +15,7 @@ import Testing
             let given = Given(fixture)
             try await refuseWithoutWhatTheRouteIsAbout(given)
             try await refuseTransitions(given)
+            try await refuseOnAnOldGeneration(given)
             try await refuseWork(given)
             try await refuseWakes(given)
             try await refusePlaces(given)
@@ -69,6 +70,23 @@ import Testing
         try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
         let prewarming = #"{"event":"prewarm"}"#
         try await given.refuse("unsupported_on_profile", "POST", "/v1/devices/old/apps/a/transitions", prewarming)
+    }
+
+    private func refuseOnAnOldGeneration(_ given: Given) async throws {
+        let device = "/v1/devices/ancient"
+        try await given.fixture.send("PUT", device, #"{"profile":"ios6"}"#)
+        try await given.fixture.send("PUT", device + "/apps/a", "{}")
+        try await given.fixture.transition("ancient", "launch")
+        let snapshot = #"{"snapshotLabel":"inbox"}"#
+        for (method, path, body) in [
+            ("PATCH", "/conditions", #"{"lowPowerMode":true}"#), ("GET", "/app-switcher", nil),
+            ("PUT", "/settings", #"{"backgroundRefresh":"off"}"#), ("GET", "/apps/a/background-refresh-status", nil),
+            ("PUT", "/apps/a/settings", #"{"backgroundRefresh":"off"}"#),
+            ("POST", "/apps/a/callbacks/didEnterBackground/completion", snapshot),
+            ("POST", "/apps/a/wakes/none/completion", #"{"snapshot":"inbox"}"#),
+        ] {
+            try await given.refuse("unsupported_on_profile", method, device + path, body)
+        }
     }
 
     private func refuseWork(_ given: Given) async throws {

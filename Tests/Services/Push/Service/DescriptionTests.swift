@@ -113,6 +113,10 @@ import Testing
         try await given.refuse("app_not_running", "DELETE", registration)
         try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
         try await refusePresentations(given, suite)
+        let old = "/v1/devices/other/apps/\(PushSuite.app)"
+        #expect(try await suite.send("PUT", old, [:], port: suite.lifecycle).status == 201)
+        let channels = #"{"channels":["\#(unknown)"]}"#
+        try await given.refuse("unsupported_on_profile", "PUT", old + "/registration", channels)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
         try await given.refuse("not_connected", "POST", device + "/keep-alive")
         for (change, path, code) in [

@@ -6,7 +6,7 @@ extension PushSuite {
     /// Makes a device with a registered app that silent notifications may wake. The app does not run afterwards.
     ///
     /// - Returns: the app's device token.
-    func makeDevice(_ device: String, app: String = app, profile: String = "ios15") async throws -> String {
+    func makeDevice(_ device: String, app: String = app, profile: String = "ios18") async throws -> String {
         let path = "/v1/devices/\(device)"
         #expect(try await send("PUT", path, ["profile": .string(profile)], port: lifecycle).status == 201)
         let manifest: JSON = ["backgroundModes": ["remote-notification"]]

@@ -120,7 +120,7 @@ extension PushSuite {
     /// Makes a device with an app on screen, and registers the app at a process.
     fileprivate func makeDevice(_ device: String, at port: Int) async throws -> String {
         let path = "/v1/devices/\(device)"
-        _ = try await send("PUT", path, ["profile": "ios15"], port: lifecycle)
+        _ = try await send("PUT", path, ["profile": "ios18"], port: lifecycle)
         _ = try await send("PUT", "\(path)/apps/\(Self.app)", [:], port: lifecycle)
         let launched = try await send(
             "POST", "\(path)/apps/\(Self.app)/transitions", ["event": "launch"], port: lifecycle)

@@ -19,6 +19,7 @@ import Testing
         let refusals = AppRefusals(given: given, suite: suite)
         try await given.refuse(operations, in: try await refusals.scene())
         try await refusals.ofSessions()
+        try await refusals.ofOldGenerations()
         try await refusals.ofTasks()
         try await refusals.ofWhatIsFull()
         try await refusals.ofUploads()
@@ -124,6 +125,16 @@ private struct AppRefusals {
         for (word, body) in creations {
             try await given.refuse("session_not_attached", "POST", other + "/sessions/own" + word, body)
         }
+    }
+
+    func ofOldGenerations() async throws {
+        try await suite.prepare("old", profile: "ios9")
+        let session = "/v1/devices/old/apps/app/sessions/s"
+        let unconstrained = #"{"allowsConstrainedNetworkAccess":false}"#
+        try await given.refuse("unsupported_on_profile", "PUT", session, unconstrained)
+        let upload = #"{"url":"\#(url)","file":"film","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"#
+        try await given.refuse("unsupported_on_profile", "POST", session + "/downloads", later)
+        try await given.refuse("unsupported_on_profile", "POST", session + "/uploads", upload)
     }
 
     func ofTasks() async throws {

@@ -152,9 +152,9 @@ final class TransferSuite: Sendable {
     }
 
     /// Creates a device with an app in the foreground that has a session.
-    func prepare(_ device: String, _ configuration: String = "{}") async throws {
+    func prepare(_ device: String, _ configuration: String = "{}", profile: String = "ios18") async throws {
         let path = "/v1/devices/\(device)"
-        try await call(.PUT, lifecyclePort, path, #"{"profile":"ios18"}"#)
+        try await call(.PUT, lifecyclePort, path, #"{"profile":"\#(profile)"}"#)
         try await call(.PUT, lifecyclePort, "\(path)/apps/app", "{}")
         let launched = try await call(.POST, lifecyclePort, "\(path)/apps/app/transitions", #"{"event":"launch"}"#)
         let session = "\(path)/apps/app/sessions/s"
