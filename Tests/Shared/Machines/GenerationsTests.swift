@@ -1,4 +1,6 @@
 import Contracts
+import Foundation
+import MachineTesting
 import Records
 import Testing
 import Timeline
@@ -42,6 +44,26 @@ import Timeline
         #expect(Generations.standard[.ios7].limit(of: .fetchHandler) == .seconds(30.0))
         #expect(Generations.standard[.ios12].limit(of: .refreshTask) == nil)
         #expect(Generations.standard[.ios9].limit(of: .newsstandHandler) == nil)
+    }
+
+    @Test func `the documentation has every row of the table`() throws {
+        let page = try String(
+            contentsOf: Repository.file("Shared/Documentation.docc/Generations.md"), encoding: .utf8)
+        let lines = Set(page.split(separator: "\n").map(String.init))
+        let features = Feature.allCases.map { feature in
+            let span = feature.span
+            let versions = [span.since, span.until].map { $0.map { "\($0)" } ?? "–" }
+            return "| `\(feature.rawValue)` | \(span.title) | \(versions.joined(separator: " | ")) |"
+        }
+        let limits = TimeLimit.allCases.map { limit in
+            let cells = ProfileName.allCases.map { name in
+                Generations.standard[name].limit(of: limit).map { "\(Int($0.seconds))" } ?? "–"
+            }
+            return "| `\(limit.rawValue)` | \(cells.joined(separator: " | ")) |"
+        }
+        let profiles = "| name | \(ProfileName.allCases.map(\.rawValue).joined(separator: " | ")) |"
+        #expect(Set(features + limits + [profiles]).subtracting(lines).isEmpty)
+        #expect(lines.count { $0.hasPrefix("| `") } == features.count + limits.count)
     }
 
     @Test func `a lack names the version of iOS`() {
