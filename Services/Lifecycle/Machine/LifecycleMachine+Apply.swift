@@ -174,6 +174,7 @@ extension LifecycleMachine {
 
     private mutating func apply(_ event: LifecycleEvent.AppWoken, at time: Instant) {
         var wake = Wake()
+        wake.callReported = event.mustReportCall == false
         wake.kind = event.kind ?? WakeKind(event.reason)
         wake.request = event.request
         wake.deadline = event.deadline

@@ -27,7 +27,7 @@ public struct BackgroundTask: Record, Equatable {
 
 /// A wake that the app has not completed.
 public struct Wake: Record, Equatable {
-    /// Whether the app has reported a call.
+    /// Whether the app has reported a call, or need not.
     public var callReported = false
     /// The end of its time; nil in the foreground, where it has no limit.
     public var deadline: Instant?

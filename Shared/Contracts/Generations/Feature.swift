@@ -33,6 +33,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, "Setting up broadcast push notifications", iOS 18.
     case broadcastChannels
+    /// An app must report a call for each VoIP push.
+    ///
+    /// Source: Apple, "Responding to VoIP Notifications from PushKit": apps built using the iOS 13 SDK or later.
+    case callReporting
     /// PushKit for the complications of a watch.
     ///
     /// Source: Apple, `PKPushType.complication`, iOS 9.0.
@@ -139,6 +143,7 @@ public enum Feature: String, WireEnum {
         case .backgroundSessions: Span("background sessions", since: 7)
         case .backgroundTaskScheduler: Span("task requests", since: 13)
         case .broadcastChannels: Span("broadcast channels", since: 18)
+        case .callReporting: Span("duty to report calls", since: 13)
         case .complicationPushes: Span("pushes for complications", since: 9)
         case .controlPushes: Span("pushes for controls", since: 18)
         case .earliestBeginDate: Span("earliestBeginDate", since: 11)

@@ -20,6 +20,8 @@ extension LifecycleEvent {
         public var kind: WakeKind?
         /// The time limit in seconds.
         public var limit: Interval
+        /// False for a VoIP push that need not be reported as a call: before iOS 13.
+        public var mustReportCall: Bool?
         /// The argument of the handler: the provider's payload for a push.
         public var payload: JSON?
         public var reason: WakeReason

@@ -28,7 +28,9 @@ extension Decision<LifecycleMachine> {
                 .init(
                     app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
                     deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state,
-                    kind: kind.beyondReason, limit: limit, payload: payload, reason: kind.reason, request: request,
+                    kind: kind.beyondReason, limit: limit,
+                    mustReportCall: kind == .voipPush && !profile.has(.callReporting) ? false : nil, payload: payload,
+                    reason: kind.reason, request: request,
                     taskTime: isFresh(record) ? taskTime : nil,
                     wake: identifier())))
     }
