@@ -33,6 +33,8 @@ extension FetchMachine {
     /// Starts a run and removes its request, unless the app has submitted a new one meanwhile.
     mutating func apply(_ event: FetchEvent.TaskStarted, at time: Instant) {
         change(event.app) { app in
+            // An app that is woken runs in the background.
+            app.state = .background
             app.runningTask?.startedAt = time
             app.runningTask?.wake = event.wake
             app.runningTask?.answerBy = event.answerBy
