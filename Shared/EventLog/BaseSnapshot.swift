@@ -14,14 +14,6 @@ public struct BaseSnapshot: Sendable, Equatable {
     public var eventCount: Int
     /// The suite time of the last decision.
     public var decidedAt: Instant
-
-    public init(state: [UInt8], machineVersion: Int, offset: Int, eventCount: Int, decidedAt: Instant) {
-        self.state = state
-        self.machineVersion = machineVersion
-        self.offset = offset
-        self.eventCount = eventCount
-        self.decidedAt = decidedAt
-    }
 }
 
 /// The start of the fold of an aggregate up to an offset.
@@ -43,15 +35,8 @@ extension LogReader {
         ORDER BY log_offset <= $4 DESC, log_offset DESC LIMIT 1
         """)
 
-    /// Reads an aggregate's own events after an offset and up to another, oldest first. Parameters: partition, key,
-    /// source, after, up to.
-    public static let historyBetween = Statement(
-        """
-        SELECT \(columns) FROM bus.events
-        WHERE partition = $1 AND key = $2 AND source = $3 AND log_offset > $4 AND log_offset <= $5 ORDER BY log_offset
-        """)
-
-    /// Reads a page of the same events. One more parameter: limit.
+    /// Reads a page of an aggregate's own events after an offset and up to another, oldest first. Parameters: partition,
+    /// key, source, after, up to, limit.
     public static let historyPage = Statement(
         """
         SELECT \(columns) FROM bus.events
@@ -59,16 +44,8 @@ extension LogReader {
         ORDER BY log_offset LIMIT $6
         """)
 
-    /// Returns the start of the fold of a service's aggregate at an offset. The fold check uses the offset of the
-    /// stored state, time travel any offset.
-    public static func foldStart(
-        of key: AggregateKey, service: String, partition: Int, upTo offset: Int, _ pool: ConnectionPool
-    ) async throws(PostgresError) -> FoldStart {
-        try foldStart(
-            in: try await pool.execute(foldStart(of: key, service: service, partition: partition, upTo: offset)))
-    }
-
-    /// Returns the query for the start of a fold; ``foldStart(in:)`` reads its result.
+    /// Returns the query for the start of the fold of a service's aggregate at an offset; ``foldStart(in:)`` reads its
+    /// result. The fold check uses the offset of the stored state, time travel any offset.
     public static func foldStart(of key: AggregateKey, service: String, partition: Int, upTo offset: Int) -> Query {
         Query(foldStartStatement, [.partition(partition), .key(key), .text(service), .int(offset)])
     }

@@ -44,12 +44,6 @@ public struct Laggard: Sendable, Equatable, CustomStringConvertible {
     /// The earliest deadline, if it is due.
     public var deadline: Instant?
 
-    public init(consumer: String, events: Int, deadline: Instant? = nil) {
-        self.consumer = consumer
-        self.events = events
-        self.deadline = deadline
-    }
-
     public var description: String {
         var parts: [String] = []
         if events > 0 { parts.append("is \(events) events behind") }
@@ -99,13 +93,6 @@ public struct ClockControl: Sendable {
         guard try rows[0][0].decode(Bool.self) else { throw ClockError.notVirtual }
         return try Self.reading(rows[1][0])
     }
-
-    /// Stops time.
-    @discardableResult
-    public func freeze() async throws -> ClockReading { try await set(frozen: true) }
-    /// Resumes time at the clock's rate.
-    @discardableResult
-    public func unfreeze() async throws -> ClockReading { try await set(frozen: false) }
 }
 
 extension LogSchema {

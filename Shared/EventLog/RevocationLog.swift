@@ -5,16 +5,11 @@ public import Timeline
 /// The revoked tokens of devices, and the position up to which the log was read for them.
 public struct Revocations: Sendable, Equatable {
     /// The offset of the revocation by device. Tokens that were issued before it are void.
-    public var devices: [String: Int]
+    public var devices: [String: Int] = [:]
     /// The real time of the revocation by device; nil for one from the log.
     public var times: [String: Instant] = [:]
     /// The last read offset by partition.
-    public var positions: [Int: Int]
-
-    public init(devices: [String: Int] = [:], positions: [Int: Int] = [:]) {
-        self.devices = devices
-        self.positions = positions
-    }
+    public var positions: [Int: Int] = [:]
 }
 
 /// The revocations of tokens, from the log and from a table that outlives its retention.

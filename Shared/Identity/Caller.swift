@@ -15,15 +15,6 @@ public enum Caller: Sendable, Hashable {
         case operate
     }
 
-    /// Returns whether the caller may access a device.
-    public func mayOpen(device: String, fleet: String?) -> Bool {
-        switch self {
-        case .operator: true
-        case .fleet(let own): own == fleet
-        case .device(let own, _): own == device
-        }
-    }
-
     /// The caller's name in idempotency keys and as an owner of uploads, such as `device:d1`.
     public var description: String {
         switch self {

@@ -11,24 +11,6 @@ public struct ConnectionOptions: Sendable {
         case preferStandby = "prefer-standby"
     }
 
-    /// TCP keepalive. It detects a dead peer after about 25 s of silence, or after 15 s of unacknowledged data.
-    public struct Keepalive: Sendable {
-        public var idleSeconds: Int
-        public var intervalSeconds: Int
-        public var count: Int
-        /// 0 uses the default of the system.
-        public var tcpUserTimeoutMilliseconds: Int
-
-        public init(
-            idleSeconds: Int = 10, intervalSeconds: Int = 5, count: Int = 3, tcpUserTimeoutMilliseconds: Int = 15_000
-        ) {
-            self.idleSeconds = idleSeconds
-            self.intervalSeconds = intervalSeconds
-            self.count = count
-            self.tcpUserTimeoutMilliseconds = tcpUserTimeoutMilliseconds
-        }
-    }
-
     /// The default session settings.
     ///
     /// A stopped process must not hold the lock of its partition, so the server ends its session after 5 s. The
@@ -67,8 +49,7 @@ public struct ConnectionOptions: Sendable {
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
         pipelineTimeout: Duration? = .seconds(30), settings: [String: String] = [:],
-        newerSettings: [(major: Int, name: String, value: String)] = [], keepalive: Keepalive = Keepalive(),
-        target: TargetSession = .readWrite
+        newerSettings: [(major: Int, name: String, value: String)] = [], target: TargetSession = .readWrite
     ) throws(PostgresError) {
         self.pipelineTimeout = pipelineTimeout
         let limit = pipelineTimeout.map { [(major: 17, name: "transaction_timeout", value: $0.milliseconds)] } ?? []
@@ -96,10 +77,10 @@ public struct ConnectionOptions: Sendable {
         let session = try merged.sorted { $0.key < $1.key }.map(Self.option)
         given["options"] = (session + [given["options"]].compactMap(\.self)).joined(separator: " ")
         if let password { given["password"] = password }
+        // Keepalive detects a dead peer after about 25 s of silence, or after 15 s of unacknowledged data.
         let defaults = [
-            "client_encoding": "UTF8", "application_name": applicationName, "keepalives": "1",
-            "keepalives_idle": "\(keepalive.idleSeconds)", "keepalives_interval": "\(keepalive.intervalSeconds)",
-            "keepalives_count": "\(keepalive.count)", "tcp_user_timeout": "\(keepalive.tcpUserTimeoutMilliseconds)",
+            "client_encoding": "UTF8", "application_name": applicationName, "keepalives": "1", "keepalives_idle": "10",
+            "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000",
         ]
         let all = given.merging(defaults) { first, _ in first }
         if let bad = all.first(where: { $0.value.utf8.contains(0) }) {

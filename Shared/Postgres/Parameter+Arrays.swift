@@ -15,21 +15,6 @@ extension Parameter {
     /// `boolean[]`
     public static func bools(_ values: [Bool]) -> Parameter { array(TypeOID.boolArray, of: TypeOID.bool, values) }
 
-    /// `double precision[]`
-    public static func doubles(_ values: [Double]) -> Parameter {
-        array(TypeOID.float8Array, of: TypeOID.float8, values)
-    }
-
-    /// `timestamptz[]`, in milliseconds since 1970 UTC
-    public static func timestamps(milliseconds values: [Int64]) -> Parameter {
-        array(TypeOID.timestamptzArray, of: TypeOID.timestamptz, values)
-    }
-
-    /// `timestamptz[]` with nulls, in milliseconds since 1970 UTC
-    public static func timestamps(milliseconds values: [Int64?]) -> Parameter {
-        array(TypeOID.timestamptzArray, of: TypeOID.timestamptz, values)
-    }
-
     /// `uuid[]`
     public static func uuids(_ values: [UUID]) -> Parameter { array(TypeOID.uuidArray, of: TypeOID.uuid, values) }
 
@@ -103,20 +88,9 @@ extension Int32: ArrayElement {
     func write(to writer: inout WireWriter) { writer.write(self) }
 }
 
-/// The milliseconds of a timestamp.
-extension Int64: ArrayElement {
-    var byteCount: Int? { 8 }
-    func write(to writer: inout WireWriter) { writer.write(Epoch.wire(milliseconds: self)) }
-}
-
 extension Bool: ArrayElement {
     var byteCount: Int? { 1 }
     func write(to writer: inout WireWriter) { writer.write(UInt8(self ? 1 : 0)) }
-}
-
-extension Double: ArrayElement {
-    var byteCount: Int? { 8 }
-    func write(to writer: inout WireWriter) { writer.write(bitPattern) }
 }
 
 extension UUID: ArrayElement {

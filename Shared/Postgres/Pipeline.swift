@@ -112,9 +112,8 @@ struct Pipeline {
 
 extension ServerError {
     func at(_ query: Int?, statement: String? = nil) -> ServerError {
-        ServerError(
-            sqlState: sqlState, severity: severity, message: message, detail: detail, hint: hint,
-            constraint: constraint, schema: schema, table: table, column: column, queryIndex: query,
-            statement: statement)
+        var placed = self
+        (placed.queryIndex, placed.statement) = (query, statement)
+        return placed
     }
 }

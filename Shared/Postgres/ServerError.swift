@@ -3,38 +3,20 @@ public struct ServerError: Error, Sendable, Equatable {
     /// The SQLSTATE: five characters, see appendix A of PostgreSQL's manual.
     public let sqlState: String
     /// `ERROR`, `FATAL` or `PANIC`, in English in every locale.
-    public let severity: String
+    public internal(set) var severity = "ERROR"
     /// The message, for operators only: it may contain values of the statement.
     public let message: String
     /// The detail, for operators only: it may contain values of the statement.
-    public let detail: String?
-    public let hint: String?
-    public let constraint: String?
-    public let schema: String?
-    public let table: String?
-    public let column: String?
+    public internal(set) var detail: String?
+    public internal(set) var hint: String?
+    public internal(set) var constraint: String?
+    public internal(set) var schema: String?
+    public internal(set) var table: String?
+    public internal(set) var column: String?
     /// The index of the failed query in its pipeline, from 0; nil for scripts.
-    public let queryIndex: Int?
+    public internal(set) var queryIndex: Int?
     /// The beginning of the failed statement with `$n` for its values; nil for scripts, which may contain values.
-    public let statement: String?
-
-    public init(
-        sqlState: String, severity: String = "ERROR", message: String, detail: String? = nil, hint: String? = nil,
-        constraint: String? = nil, schema: String? = nil, table: String? = nil, column: String? = nil,
-        queryIndex: Int? = nil, statement: String? = nil
-    ) {
-        self.sqlState = sqlState
-        self.severity = severity
-        self.message = message
-        self.detail = detail
-        self.hint = hint
-        self.constraint = constraint
-        self.schema = schema
-        self.table = table
-        self.column = column
-        self.queryIndex = queryIndex
-        self.statement = statement
-    }
+    public internal(set) var statement: String?
 }
 
 extension ServerError {

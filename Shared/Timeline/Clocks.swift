@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 
 /// A clock of the suite time, which is real or virtual. Machines decide by it.
 ///
@@ -14,20 +13,6 @@ public struct RealClock: SuiteClock {
     public init() {}
 
     public var now: Instant { Instant(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down))) }
-}
-
-/// A clock that moves only on demand, for tests and in-memory simulation.
-public final class ManualClock: SuiteClock {
-    private let moment: Mutex<Instant>
-
-    public init(_ start: Instant) { moment = Mutex(start) }
-
-    public var now: Instant { moment.withLock { $0 } }
-
-    /// Moves forward to an instant. An earlier one changes nothing.
-    public func advance(to instant: Instant) { moment.withLock { $0 = max($0, instant) } }
-    /// Moves forward by an interval.
-    public func advance(by interval: Interval) { moment.withLock { $0 = $0 + interval } }
 }
 
 /// The relation of virtual time to real time: `virtual = virtualEpoch + (real − realEpoch) × rate`.

@@ -1,5 +1,4 @@
 import Contracts
-import EventLog
 import Machines
 import Postgres
 import Records
@@ -8,10 +7,12 @@ import TestSupport
 import Testing
 import Timeline
 
+@testable import EventLog
+
 @Suite("Advancing the clock", .tags(.database), .timeLimit(.minutes(5))) struct AdvanceTests {
     @Test func `an advance fires every deadline at its due time and settles`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        let start = try await fixture.control.freeze().now
+        let start = try await fixture.control.set(frozen: true).now
         try await fixture.running { runtime in
             for (device, seconds) in [("a", 100), ("b", 250), ("c", 599), ("late", 601)] {
                 _ = try await runtime.submit(Submission(.ring(after: .seconds(Int64(seconds))), to: device))
@@ -36,7 +37,7 @@ import Timeline
 
     @Test func `an advance stops at each deadline`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        let start = try await fixture.control.freeze().now
+        let start = try await fixture.control.set(frozen: true).now
         try await fixture.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
             // Record each step of the clock.
@@ -58,7 +59,7 @@ import Timeline
 
     @Test func `a stopped consumer is reported and the clock stays at the last step`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        let start = try await fixture.control.freeze().now
+        let start = try await fixture.control.set(frozen: true).now
         try await fixture.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(5)), to: "a"))
         }
@@ -86,7 +87,7 @@ import Timeline
 
     @Test func `an advance does not wait for the deadline of a parked key`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        try await fixture.control.freeze()
+        try await fixture.control.set(frozen: true)
         try await fixture.store("a", offset: 1, state: [])
         _ = try await fixture.sql("UPDATE counter.states SET next_deadline = 1")
         await #expect(throws: ClockError.self) {
@@ -101,7 +102,7 @@ import Timeline
 
     @Test func `concurrent advances run one after the other`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        let start = try await fixture.control.freeze().now
+        let start = try await fixture.control.set(frozen: true).now
         try await fixture.running { runtime in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<6 { group.addTask { _ = try await fixture.control.advance(by: .seconds(10)) } }
@@ -113,7 +114,7 @@ import Timeline
 
     @Test func `a cancelled advance releases the lock`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        try await fixture.control.freeze()
+        try await fixture.control.set(frozen: true)
         try await fixture.append(to: "a")
         await #expect(throws: TimedOut.self) {
             // No consumer reads, so the advance waits until the timeout cancels it.
@@ -125,7 +126,7 @@ import Timeline
 
     @Test func `a repeated advance continues to the same target after its process died`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        let start = try await fixture.control.freeze().now
+        let start = try await fixture.control.set(frozen: true).now
         let request = Idempotency(key: "k", fingerprint: [1])
         try await fixture.running { runtime in
             _ = try await runtime.submit(Submission(.ring(after: .seconds(10)), to: "a"))
@@ -156,7 +157,7 @@ import Timeline
 
     @Test func `requests to advance are deleted after a day`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        try await fixture.control.freeze()
+        try await fixture.control.set(frozen: true)
         for key in ["old", "young"] {
             _ = try await fixture.control.advance(by: .zero, request: Idempotency(key: key, fingerprint: []))
         }
@@ -171,7 +172,7 @@ import Timeline
 
     @Test func `an advance waits until consumers have read all events`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        try await fixture.control.freeze()
+        try await fixture.control.set(frozen: true)
         try await fixture.running { runtime in
             for number in 0..<50 { try await fixture.append(to: "d\(number)") }
             _ = try await fixture.control.advance(by: .seconds(1))

@@ -15,7 +15,7 @@ import Timeline
         let reading = try await fixture.control.read()
         #expect(!reading.isVirtual && !reading.isFrozen && reading.rate == 1)
         #expect(abs((reading.now - RealClock().now).milliseconds) < 10_000)
-        await #expect(throws: ClockError.notVirtual) { try await fixture.control.freeze() }
+        await #expect(throws: ClockError.notVirtual) { try await fixture.control.set(frozen: true) }
         await #expect(throws: ClockError.notVirtual) { try await fixture.control.advance(by: .seconds(1)) }
     }
 
@@ -23,11 +23,11 @@ import Timeline
         let fixture = try await OpsFixture(virtual: true)
         let fast = try await fixture.control.set(rate: 1000, frozen: false)
         #expect(fast.rate == 1000 && fast.isVirtual)
-        let frozen = try await fixture.control.freeze()
+        let frozen = try await fixture.control.set(frozen: true)
         #expect(frozen.isFrozen && frozen.rate == 1000 && frozen.now >= fast.now)
         _ = try await fixture.sql("SELECT pg_sleep(0.05)")
         #expect(try await fixture.control.read() == frozen)
-        try await fixture.control.unfreeze()
+        try await fixture.control.set(frozen: false)
         _ = try await fixture.sql("SELECT pg_sleep(0.05)")
         let later = try await fixture.control.read()
         #expect((later.now - frozen.now).seconds >= 50 && later.rate == 1000)
@@ -47,7 +47,7 @@ import Timeline
 
     @Test func `a second migration does not change a virtual clock`() async throws {
         let fixture = try await OpsFixture(virtual: true)
-        try await fixture.control.freeze()
+        try await fixture.control.set(frozen: true)
         let before = try await fixture.control.advance(by: .days(400), patience: .seconds(5)) {
             try await fixture.readAll()
         }
@@ -69,7 +69,7 @@ import Timeline
             group.addTask { try await updates.run() }
             group.addTask { try await follower.run() }
             try await eventually(describe: "the follower has read the clock") { clock.current.isVirtual }
-            try await fixture.control.freeze()
+            try await fixture.control.set(frozen: true)
             try await eventually(describe: "the notification of the freeze") { clock.current.rate == 0 }
             let reading = try await fixture.control.read()
             #expect(clock.now == reading.now)

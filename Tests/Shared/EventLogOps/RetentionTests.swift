@@ -1,5 +1,4 @@
 import Contracts
-import EventLog
 import Logging
 import Machines
 import Postgres
@@ -9,6 +8,8 @@ import Synchronization
 import TestSupport
 import Testing
 import Timeline
+
+@testable import EventLog
 
 @Suite("Retention", .tags(.database), .timeLimit(.minutes(5))) struct RetentionTests {
     @Test func `days are created ahead and missing ones are a fault`() async throws {
@@ -121,8 +122,8 @@ import Timeline
         #expect(try await fixture.start("a", upTo: 4) == .snapshot(fixture.base([3], 3)))
         let rows = try await fixture.pool.execute(
             Query(
-                LogReader.historyBetween,
-                [.int4(Int32(place)), .text("device:a"), .text("counter"), .int(2), .int(4)]))
+                LogReader.historyPage,
+                [.int4(Int32(place)), .text("device:a"), .text("counter"), .int(2), .int(4), .int(9)]))
         #expect(try rows.map { try LogReader.event($0).offset } == [3, 4])
         #expect(try await fixture.start("never", upTo: 9) == .beginning)
     }
@@ -282,8 +283,9 @@ extension OpsFixture {
 
     func start(_ device: String, upTo offset: Int) async throws -> FoldStart {
         let key = AggregateKey.device(device)
-        return try await LogReader.foldStart(
-            of: key, service: "counter", partition: key.partition(of: Self.partitions), upTo: offset, pool)
+        let query = LogReader.foldStart(
+            of: key, service: "counter", partition: key.partition(of: Self.partitions), upTo: offset)
+        return try LogReader.foldStart(in: try await pool.execute(query))
     }
 
     func base(_ state: [UInt8], _ offset: Int) -> BaseSnapshot {

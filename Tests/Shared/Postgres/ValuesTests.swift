@@ -81,8 +81,10 @@ struct ValuesTests {
         let ids = [UUID(), UUID()]
         let connection = try await Database().connect()
         let row = try await connection.execute(
-            "SELECT $1, $2, $3, $4, $5, $6, $7, $8", .ints([1, 2]), .int4s([-1, 3]), .bools([true, false]),
-            .doubles([0.5]), .timestamps(milliseconds: [0, -5]), .uuids(ids), .texts(["ä"]), .byteas([[], [9]]))[0]
+            """
+            SELECT $1, $2, $3, ARRAY[0.5::float8], ARRAY[to_timestamp(0), to_timestamp(-0.005)], $4, $5, $6
+            """, .ints([1, 2]), .int4s([-1, 3]), .bools([true, false]), .uuids(ids), .texts(["ä"]),
+            .byteas([[], [9]]))[0]
         #expect(try row.decode([Int].self, at: 0) == [1, 2])
         #expect(try row.decode([Int].self, at: 1) == [-1, 3])
         #expect(try row.decode([Bool].self, at: 2) == [true, false])

@@ -2,10 +2,10 @@ import Contracts
 import EventLog
 import Foundation
 import Machines
-import Postgres
 import TestSupport
 import Timeline
 
+@testable import Postgres
 @testable import Runtime
 
 /// The batches of one partition without an engine and a database: a test reports the result of each step.

@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import Contracts
-import EventLog
 import Foundation
 import Logging
 import NIOCore
@@ -13,6 +12,7 @@ import TestSupport
 import Testing
 import Timeline
 
+@testable import EventLog
 @testable import Identity
 
 @Suite("Revocation of tokens", .tags(.database), .timeLimit(.minutes(5))) struct RevocationTests {

@@ -48,7 +48,7 @@ struct LifecycleFixture: Sendable {
         let pool = ConnectionPool(options, size: 4, logger: quiet)
         if virtual {
             try await pool.withConnection { try await LogSchema.makeClockVirtual($0) }
-            try await ClockControl(pool: pool).freeze()
+            try await ClockControl(pool: pool).set(frozen: true)
         }
         let clock = SharedClock()
         let runtime = DurableRuntime<LifecycleMachine>(
