@@ -34,11 +34,6 @@ private struct JSONParser {
     let depth: Int
     var position = 0
 
-    init(bytes: [UInt8], depth: Int) {
-        self.bytes = bytes
-        self.depth = depth
-    }
-
     mutating func document() throws(JSONSyntaxError) -> JSON {
         let json = try value(nesting: 0)
         skipSpace()

@@ -51,7 +51,8 @@ public struct Transfer: DurableService {
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let store = TransferStore(pool: parts.pool, partitions: configuration.partitions)
             let counts = ByteCounts(metrics: parts.metrics)
-            let uploads = UploadStore(store, storage, uploadLimits, counts: counts, logger: logger)
+            let uploads = UploadStore(
+                database: store, storage: storage, limits: uploadLimits, counts: counts, logger: logger)
             let files = AppFiles(storage: storage, uploads: uploads, counts: counts)
             let routes = TransferRoutes(
                 commands: parts.commands, files: files, headers: RequestHeaders(store: store), origins: origins)

@@ -76,8 +76,6 @@ struct HabitSummary: Sendable, Equatable {
     /// The mean content age at openings; nil if there was no content.
     var contentAge: Interval?
 
-    init(days: Int) { self.days = days }
-
     var openings: Int { openingsByHour.reduce(0, +) }
     var refreshes: Int { refreshesByHour.reduce(0, +) }
 

@@ -10,12 +10,6 @@ public struct Pace: Sendable, Equatable {
     /// Seconds of user time per real second.
     public var rate: Double
 
-    public init(begin: Instant, peopleBegin: Instant, rate: Double) {
-        self.begin = begin
-        self.peopleBegin = peopleBegin
-        self.rate = rate
-    }
-
     /// Returns the user time at a real time.
     public func peopleTime(at real: Instant) -> Instant {
         peopleBegin + .milliseconds(Int64((Double((real - begin).milliseconds) * rate).rounded(.down)))

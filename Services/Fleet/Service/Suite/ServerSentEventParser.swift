@@ -4,12 +4,6 @@ public struct StreamEvent: Sendable, Equatable {
     public var id: String?
     public var event: String?
     public var data: String
-
-    public init(id: String?, event: String?, data: String) {
-        self.id = id
-        self.event = event
-        self.data = data
-    }
 }
 
 /// An event of a stream is larger than 1 MiB.

@@ -30,22 +30,9 @@ struct ProviderEndpoint: Sendable {
     /// Suite time.
     let clock: any SuiteClock
     /// Real time.
-    let real: any SuiteClock
+    var real: any SuiteClock = RealClock()
     let rates = TokenRates()
     private let located = Located()
-
-    init(
-        environment: PushEnvironment, commands: Commands<PushMachine>, store: PushStore, keys: ProviderKeys,
-        channels: ProviderChannels, clock: any SuiteClock, real: any SuiteClock = RealClock()
-    ) {
-        self.environment = environment
-        self.commands = commands
-        self.store = store
-        self.keys = keys
-        self.channels = channels
-        self.clock = clock
-        self.real = real
-    }
 
     func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String?) async
         -> ProviderAnswer

@@ -17,12 +17,6 @@ struct ProviderRoutes: Sendable {
     let keys: ProviderKeys
     private let connections = ProviderConnections()
 
-    init(endpoint: ProviderEndpoint, store: PushStore, keys: ProviderKeys) {
-        self.endpoint = endpoint
-        self.store = store
-        self.keys = keys
-    }
-
     private static let methods = [HTTPRequest.Method.get, .put, .delete, .patch, .post]
 
     func add(to table: inout RouteTable) {

@@ -28,11 +28,6 @@ struct Upload: Sendable, Equatable {
     /// Whether it was deleted or has expired.
     var isGone = false
 
-    init(id: String, owner: String) {
-        self.id = id
-        self.owner = owner
-    }
-
     /// Whether it is a part for a concatenation.
     var isPartial: Bool { concatenation == "partial" }
     /// Whether it is a concatenation.

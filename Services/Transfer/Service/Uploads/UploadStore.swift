@@ -17,16 +17,6 @@ struct UploadStore: Sendable {
     let logger: Logger
     private let active = ActiveUploads()
 
-    init(
-        _ database: TransferStore, _ storage: any Storage, _ limits: UploadLimits, counts: ByteCounts, logger: Logger
-    ) {
-        self.limits = limits
-        self.database = database
-        self.storage = storage
-        self.counts = counts
-        self.logger = logger
-    }
-
     /// Creates an upload without bytes.
     ///
     /// - Parameter describe: sets the client's values.

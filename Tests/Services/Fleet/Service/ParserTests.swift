@@ -1,5 +1,6 @@
-import FleetService
 import Testing
+
+@testable import FleetService
 
 @Suite struct ParserTests {
     private static let text = """

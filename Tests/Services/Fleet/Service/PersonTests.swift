@@ -1,6 +1,7 @@
-import FleetService
 import Testing
 import Timeline
+
+@testable import FleetService
 
 @Suite struct PersonTests {
     @Test func `a workday has all phases in order`() {

@@ -1,6 +1,7 @@
-import FleetService
 import Records
 import Timeline
+
+@testable import FleetService
 
 /// A fake of `lifecycle` for one device, without I/O.
 struct PretendSuite {
