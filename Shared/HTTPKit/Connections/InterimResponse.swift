@@ -29,8 +29,6 @@ extension ServiceContext {
 ///
 /// A client whose request is refused before then has sent none of its body.
 struct ContinueMiddleware: RouterMiddleware {
-    typealias Context = ServiceContext
-
     func handle(
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {

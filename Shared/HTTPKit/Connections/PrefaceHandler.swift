@@ -7,7 +7,6 @@ public typealias HTTP2Acceptor = @Sendable (any Channel) throws -> Void
 /// Detects HTTP/2 by the first bytes of a connection, and holds them for the next handler.
 public final class PrefaceHandler: ChannelInboundHandler, RemovableChannelHandler {
     public typealias InboundIn = ByteBuffer
-    public typealias InboundOut = ByteBuffer
 
     /// The result of the detection, for use on the connection's event loop.
     public struct Finding {

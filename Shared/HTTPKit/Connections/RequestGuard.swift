@@ -10,7 +10,6 @@ import Records
 /// It sits below the web framework, which reports neither the version of a request nor the faults of a head.
 final class RequestGuard: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
@@ -192,7 +191,6 @@ extension HTTPResponseHead {
 /// Measures the bytes of heads before the decoder reads them.
 final class HeadMeter: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
 
     private let requests: RequestGuard
 

@@ -9,9 +9,7 @@ import NIOHTTP1
 /// document, must arrive at a lowest rate.
 final class RequestTimeoutHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
 
     private let requests: RequestGuard
     private let rate: Int

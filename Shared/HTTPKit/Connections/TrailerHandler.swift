@@ -22,9 +22,7 @@ extension ServiceContext {
 /// Keeps the trailers of requests until they are answered. A client may send several requests before the first answer.
 final class TrailerHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
-    typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
 
     /// The trailers of complete, unanswered requests, in order.
     private var waiting: Deque<HTTPHeaders?> = []

@@ -3,8 +3,6 @@ import Hummingbird
 
 /// Answers 304 to a `GET` or `HEAD` whose `If-None-Match` lists the document's `ETag` (RFC 9110 section 13.1.2).
 struct NotModifiedMiddleware: RouterMiddleware {
-    typealias Context = ServiceContext
-
     func handle(
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {

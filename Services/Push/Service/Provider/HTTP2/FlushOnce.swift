@@ -4,7 +4,6 @@ import NIOCore
 /// call. Placed between the HTTP/2 handler and the network.
 final class FlushOnce: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
 
     private var isPending = false
 

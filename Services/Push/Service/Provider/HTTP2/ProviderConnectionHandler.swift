@@ -6,7 +6,6 @@ import Records
 /// behind the HTTP/2 handler, on the connection's event loop.
 final class ProviderConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
-    typealias InboundOut = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 

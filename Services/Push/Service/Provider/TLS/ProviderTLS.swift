@@ -105,7 +105,6 @@ extension ProviderTLS {
 /// uses HTTP/2.
 private final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
 
     private let time: TimeAmount
     private let authorities: ClientAuthorities
