@@ -173,51 +173,11 @@ public struct TokenHead {
     /// Returns nil if the text is not a JSON Web Token (RFC 7519) with the algorithm ES256 and a key id.
     public init?(_ token: String) {
         guard token.utf8.count <= Self.longest else { return nil }
-        let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty }), let bytes = [UInt8](base64URL: parts[0]),
             let header = try? JSON(parsing: bytes), header["alg"]?.string == "ES256",
             let keyID = header["kid"]?.string
         else { return nil }
         self.keyID = keyID
-    }
-}
-
-extension [UInt8] {
-    /// Decodes base64url without padding (RFC 4648 section 5); returns nil for any other text.
-    fileprivate init?(base64URL text: Substring.UTF8View) {
-        self = []
-        reserveCapacity(text.count * 3 / 4)
-        var (bits, count): (UInt32, Int) = (0, 0)
-        for character in text {
-            let value: UInt8
-            switch character {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = character - UInt8(ascii: "A")
-            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = character - UInt8(ascii: "a") + 26
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = character - UInt8(ascii: "0") + 52
-            case UInt8(ascii: "-"): value = 62
-            case UInt8(ascii: "_"): value = 63
-            default: return nil
-            }
-            bits = (bits << 6 | UInt32(value)) & 0xFFFFFF
-            count += 6
-            guard count >= 8 else { continue }
-            count -= 8
-            append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-        }
-    }
-}
-
-extension String {
-    /// The Base64 text in the URL-safe alphabet without padding (RFC 4648 section 5).
-    fileprivate var base64URL: String {
-        String(
-            compactMap { character -> Character? in
-                switch character {
-                case "+": "-"
-                case "/": "_"
-                case "=": nil
-                default: character
-                }
-            })
     }
 }

@@ -52,19 +52,3 @@ public struct OperatorKeys: Sendable {
         return found
     }
 }
-
-extension [UInt8] {
-    /// Decodes pairs of hexadecimal digits; returns nil for any other text.
-    init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = Character(Unicode.Scalar(digits[index])).hexDigitValue,
-                let low = Character(Unicode.Scalar(digits[index + 1])).hexDigitValue
-            else { return nil }
-            bytes.append(UInt8(high << 4 | low))
-        }
-        self = bytes
-    }
-}

@@ -1,6 +1,7 @@
 import EventLog
 import Foundation
 import HTTPKit
+import Identity
 
 /// The opaque cursor of a position in the feed: the first letter of the order, then the position of each partition.
 struct PositionCursor {
@@ -49,20 +50,8 @@ struct DeadLetterCursor {
 }
 
 /// URL-safe Base64 without padding.
-private func opaque(_ plain: String) -> String {
-    String(
-        Data(plain.utf8).base64EncodedString().compactMap { character -> Character? in
-            switch character {
-            case "+": "-"
-            case "/": "_"
-            case "=": nil
-            default: character
-            }
-        })
-}
+private func opaque(_ plain: String) -> String { Data(plain.utf8).base64EncodedString().base64URL }
 
 private func opened(_ text: String) -> String? {
-    let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
-    let padded = standard + String(repeating: "=", count: (4 - standard.count % 4) % 4)
-    return Data(base64Encoded: padded).flatMap { String(validating: $0, as: UTF8.self) }
+    [UInt8](base64URL: text).flatMap { String(validating: $0, as: UTF8.self) }
 }

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import Identity
 import Records
 import Timeline
 
@@ -43,7 +44,7 @@ struct ProviderToken: Sendable {
     init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard text.utf8.count <= 4096, parts.count == 3, let header = Self.json(parts[0]),
-            let claims = Self.json(parts[1]), let signature = Self.bytes(parts[2]), signature.count == 64,
+            let claims = Self.json(parts[1]), let signature = [UInt8](base64URL: parts[2]), signature.count == 64,
             header["alg"]?.string == "ES256", let keyID = header["kid"]?.string, isProviderIdentifier(keyID),
             let teamID = claims["iss"]?.string, isProviderIdentifier(teamID),
             let issuedAt = claims["iat"].flatMap(Self.seconds)
@@ -73,19 +74,8 @@ struct ProviderToken: Sendable {
         return Int(digits)
     }
 
-    private static func json(_ part: Substring) -> JSON? { bytes(part).flatMap { try? JSON(received: $0) } }
-
-    /// Base64 with the URL-safe alphabet and without padding (RFC 4648 section 5).
-    private static func bytes(_ part: Substring) -> [UInt8]? {
-        let standard = part.map { character -> Character in
-            switch character {
-            case "-": "+"
-            case "_": "/"
-            default: character
-            }
-        }
-        let padding = String(repeating: "=", count: (4 - standard.count % 4) % 4)
-        return Data(base64Encoded: String(standard) + padding).map { Array($0) }
+    private static func json(_ part: Substring) -> JSON? {
+        [UInt8](base64URL: part).flatMap { try? JSON(received: $0) }
     }
 }
 

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import HTTPTypes
+import Identity
 import NIOCore
 
 extension DigestAlgorithm {
@@ -11,7 +12,7 @@ extension DigestAlgorithm {
     /// because a preference does not bind the server (RFC 9530 section 4).
     func field(of content: StoredContent, _ file: FilePiece) async throws -> String {
         if self != .sha256, let read = try await field(of: [.file(file)]) { return read }
-        return Self.sha256.field(Array(hexadecimal: content.sha256))
+        return Self.sha256.field([UInt8](hexadecimal: content.sha256) ?? [])
     }
 
     /// Reads a body and returns its digest.
@@ -59,17 +60,5 @@ extension Sequence<UInt8> {
             let digits = String(byte, radix: 16)
             return byte < 16 ? "0" + digits : digits
         }.joined()
-    }
-}
-
-extension [UInt8] {
-    /// Parses pairs of hexadecimal digits up to the first that is not one.
-    fileprivate init(hexadecimal text: String) {
-        self = []
-        var rest = text[...]
-        while let byte = UInt8(rest.prefix(2), radix: 16) {
-            append(byte)
-            rest = rest.dropFirst(2)
-        }
     }
 }
