@@ -4,35 +4,32 @@ import Synchronization
 ///
 /// It consists of numbers for speed: each request creates one.
 public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
-    private let trace: (high: UInt64, low: UInt64)
+    private let trace: UInt128
     private let parent: UInt64
     private let options: UInt8
 
     /// 32 lower-case hexadecimal digits, not all zero.
-    public var traceID: String { Self.text(32) { $0.write(trace.high, trace.low) } }
-    /// 16 lower-case hexadecimal digits, not all zero.
-    public var parentID: String { Self.text(16) { $0.write(parent) } }
-    /// 2 lower-case hexadecimal digits.
-    public var flags: String { Self.text(2) { $0.write(options) } }
+    public var traceID: String { Self.text(32) { $0.write(trace) } }
 
     /// Reads the header; returns nil if it is not valid.
     public init?(_ header: String) {
         let parts = header.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         guard parts.count >= 4, let version: UInt8 = Self.number(parts[0]),
-            version == 0 ? parts.count == 4 : version != 0xFF, parts[1].count == 32,
-            let high: UInt64 = Self.number(parts[1].prefix(16)), let low: UInt64 = Self.number(parts[1].dropFirst(16)),
-            let parent: UInt64 = Self.number(parts[2]), let options: UInt8 = Self.number(parts[3]),
-            high != 0 || low != 0, parent != 0
+            version == 0 ? parts.count == 4 : version != 0xFF, let trace: UInt128 = Self.number(parts[1]),
+            let parent: UInt64 = Self.number(parts[2]), let options: UInt8 = Self.number(parts[3]), trace != 0,
+            parent != 0
         else { return nil }
-        self.init((high, low), parent, options)
+        self.init(trace, parent, options)
     }
 
-    private init(_ trace: (high: UInt64, low: UInt64), _ parent: UInt64, _ options: UInt8) {
+    private init(_ trace: UInt128, _ parent: UInt64, _ options: UInt8) {
         (self.trace, self.parent, self.options) = (trace, parent, options)
     }
 
     /// Starts a new trace.
-    public static func random() -> Traceparent { Traceparent((number(), number()), number(), 1) }
+    public static func random() -> Traceparent {
+        Traceparent(UInt128(number()) << 64 | UInt128(number()), number(), 1)
+    }
 
     /// Returns a new parent id in the same trace.
     public func child() -> Traceparent { Traceparent(trace, Self.number(), options) }
@@ -52,23 +49,12 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
         Self.text(55) { digits in
             digits.write(UInt8(0))
             digits.dash()
-            digits.write(trace.high, trace.low)
+            digits.write(trace)
             digits.dash()
             digits.write(parent)
             digits.dash()
             digits.write(options)
         }
-    }
-
-    public static func == (one: Traceparent, other: Traceparent) -> Bool {
-        one.trace == other.trace && one.parent == other.parent && one.options == other.options
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(trace.high)
-        hasher.combine(trace.low)
-        hasher.combine(parent)
-        hasher.combine(options)
     }
 
     /// Reads a number with all lower-case hexadecimal digits of its type.
@@ -106,11 +92,6 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
                 let digit = UInt8(truncatingIfNeeded: number >> shift) & 15
                 append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
             }
-        }
-
-        mutating func write(_ high: UInt64, _ low: UInt64) {
-            write(high)
-            write(low)
         }
 
         private mutating func append(_ byte: UInt8) {
