@@ -28,28 +28,15 @@ enum TypeOID {
     static let jsonArray: UInt32 = 199
     static let uuidArray: UInt32 = 2951
 
+    private static let names = [
+        bool: "boolean", bytea: "bytea", char: "\"char\"", int8: "bigint", int2: "smallint", int4: "integer",
+        text: "text",
+        json: "json", jsonb: "jsonb", float4: "real", float8: "double precision", date: "date", timestamp: "timestamp",
+        timestamptz: "timestamptz", numeric: "numeric", uuid: "uuid",
+    ]
+
     /// Returns the SQL name of the type, for messages.
-    static func name(_ oid: UInt32) -> String {
-        switch oid {
-        case bool: "boolean"
-        case bytea: "bytea"
-        case char: "\"char\""
-        case int8: "bigint"
-        case int2: "smallint"
-        case int4: "integer"
-        case text: "text"
-        case json: "json"
-        case jsonb: "jsonb"
-        case float4: "real"
-        case float8: "double precision"
-        case date: "date"
-        case timestamp: "timestamp"
-        case timestamptz: "timestamptz"
-        case numeric: "numeric"
-        case uuid: "uuid"
-        default: "type \(oid)"
-        }
-    }
+    static func name(_ oid: UInt32) -> String { names[oid] ?? "type \(oid)" }
 
     /// Whether the binary form of a type is text. True for all types not listed: domains of text, enums, names.
     static func isText(_ oid: UInt32) -> Bool {

@@ -22,22 +22,13 @@ struct StatsPoint: Record {
     mutating func count(_ series: String, _ count: Int, _ amount: Int) {
         events += count
         bytes += amount
-        switch series {
-        case "fetch": fetch += count
-        case "lifecycle", "killed", "refused", "woken": lifecycle += count
-        case "push", "delivered", "stored", "held", "discarded": push += count
-        case "transfer": transfer += count
-        default: break
-        }
-        switch series {
-        case "delivered": delivered += count
-        case "discarded": discarded += count
-        case "held": held += count
-        case "killed": killed += count
-        case "refused": refused += count
-        case "stored": stored += count
-        case "woken": woken += count
-        default: break
-        }
+        for counter in Self.counters[series] ?? [] { self[keyPath: counter] += count }
     }
+
+    private static let counters: [String: [any WritableKeyPath<StatsPoint, Int> & Sendable]] = [
+        "fetch": [\.fetch], "lifecycle": [\.lifecycle], "push": [\.push], "transfer": [\.transfer],
+        "killed": [\.lifecycle, \.killed], "refused": [\.lifecycle, \.refused], "woken": [\.lifecycle, \.woken],
+        "delivered": [\.push, \.delivered], "discarded": [\.push, \.discarded], "held": [\.push, \.held],
+        "stored": [\.push, \.stored],
+    ]
 }
