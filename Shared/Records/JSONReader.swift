@@ -39,12 +39,7 @@ public struct JSONReader: FieldVisitor {
 
     /// Adds a fault at the current JSON pointer.
     public mutating func fault(_ detail: String) {
-        let pointer = path.map { step in
-            "/"
-                + step.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
-                .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
-        }
-        found.append(FieldError(pointer: pointer.joined(), detail: detail))
+        found.append(FieldError(pointer: path.map { "/" + $0.pointerStep }.joined(), detail: detail))
     }
 
     /// Reads the value of a member or an item.
@@ -94,6 +89,11 @@ public struct JSONReader: FieldVisitor {
         (members, known) = outer
         return faults.count == before ? record : nil
     }
+}
+
+extension String {
+    /// The name of a member as a step of a JSON pointer (RFC 6901 section 3).
+    package var pointerStep: String { replacing("~", with: "~0").replacing("/", with: "~1") }
 }
 
 extension Record {

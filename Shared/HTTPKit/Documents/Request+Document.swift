@@ -23,7 +23,7 @@ extension Request {
         upTo limit: Int, _ read: (Int) async throws -> ByteBuffer
     ) async throws -> ByteBuffer {
         do { return try await read(limit) } catch is NIOTooManyBytesError {
-            throw Problem.tooLarge(limit)
+            throw Problem.bodyTooLarge.with(detail: "The body may have at most \(limit) bytes.")
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -68,19 +68,12 @@ extension JSON {
                 return FieldError(pointer: pointer, detail: "has more than \(limit) members")
             }
             for member in members {
-                let name = member.name.split(separator: "~", omittingEmptySubsequences: false).joined(separator: "~0")
-                    .split(separator: "/", omittingEmptySubsequences: false).joined(separator: "~1")
-                if let fault = member.value.excess(over: limit, at: "\(pointer)/\(name)") { return fault }
+                let place = "\(pointer)/\(member.name.pointerStep)"
+                if let fault = member.value.excess(over: limit, at: place) { return fault }
             }
         default: break
         }
         return nil
-    }
-}
-
-extension Problem {
-    fileprivate static func tooLarge(_ limit: Int) -> Problem {
-        bodyTooLarge.with(detail: "The body may have at most \(limit) bytes.")
     }
 }
 
