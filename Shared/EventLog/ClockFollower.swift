@@ -7,12 +7,13 @@ import Timeline
 
 /// Keeps a process's ``SharedClock`` up to date, also while no batch reads the clock. It reads the clock's row after a
 /// notification of a change, and every 500 ms in case a notification was lost.
-public struct ClockFollower: Service {
+public final class ClockFollower: Service {
     private let clock: SharedClock
     private let pool: ConnectionPool
     private let poll: Duration
     private let logger: Logger
-    private let saysSkew = Skewed()
+    /// Whether the last log message said that the clocks differ.
+    private let saysSkew = Atomic(false)
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
 
     public init(
@@ -51,7 +52,7 @@ public struct ClockFollower: Service {
     private func noteSkew() {
         let skew = clock.skew
         let differs = skew.magnitude > SharedClock.toleratedSkew
-        guard saysSkew.exchange(differs) != differs else { return }
+        guard saysSkew.exchange(differs, ordering: .relaxed) != differs else { return }
         let metadata: Logger.Metadata = [LogKey.seconds: "\(skew.seconds)"]
         if differs {
             logger.warning(
@@ -72,11 +73,4 @@ public struct ClockFollower: Service {
             logger.debug("failed to read the clock, will retry", error: error)
         }
     }
-}
-
-/// Whether the last log message said that the clocks differ.
-private final class Skewed: Sendable {
-    private let value = Atomic(false)
-
-    func exchange(_ differs: Bool) -> Bool { value.exchange(differs, ordering: .relaxed) }
 }

@@ -9,7 +9,7 @@ import Timeline
 /// older than the retention. Several processes may run it; one at a time works.
 ///
 /// It needs the role of the schema's owner. With the role of a service it can only create tables.
-public struct LogMaintenance: Service {
+public final class LogMaintenance: Service {
     /// The fewest days ahead without a fault.
     public static let fewestDaysAhead = 2
     static let daysAhead = 7
@@ -17,13 +17,11 @@ public struct LogMaintenance: Service {
     private let pool: ConnectionPool
     private let retentionDays: Int?
     private let interval: Duration
-    private let standing = Standing()
+    private let lastingFault = Mutex<String?>(nil)
     let logger: Logger
 
-    private final class Standing: Sendable { let fault = Mutex<String?>(nil) }
-
     /// The fault after repeated failures; nil while the upkeep succeeds.
-    public var fault: String? { standing.fault.withLock { $0 } }
+    public var fault: String? { lastingFault.withLock { $0 } }
 
     /// - Parameters:
     ///   - pool: with the role of the schema's owner.
@@ -53,14 +51,14 @@ public struct LogMaintenance: Service {
         try? await cancelWhenGracefulShutdown {
             var streak = FailureStreak()
             while true {
-                var pause = interval
+                var pause = self.interval
                 do {
-                    _ = try await round()
+                    _ = try await self.round()
                     streak.end()
-                    standing.fault.withLock { $0 = nil }
+                    self.lastingFault.withLock { $0 = nil }
                 } catch let error as PostgresError {
-                    pause = streak.fail(within: interval)
-                    tell(error, streak)
+                    pause = streak.fail(within: self.interval)
+                    self.tell(error, streak)
                 }
                 try await Task.sleep(for: pause)
             }
@@ -70,7 +68,7 @@ public struct LogMaintenance: Service {
     private func tell(_ error: PostgresError, _ streak: FailureStreak) {
         let consequence = "tables for the next days run out" + (retentionDays == nil ? "" : ", and old days stay")
         if streak.isLasting {
-            standing.fault.withLock { $0 = "log upkeep keeps failing: \(consequence)" }
+            lastingFault.withLock { $0 = "log upkeep keeps failing: \(consequence)" }
         }
         logger.log(
             level: streak.level,

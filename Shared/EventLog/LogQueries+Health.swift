@@ -154,11 +154,6 @@ extension LogQueries {
         return try await checkDensity(of: partition)
     }
 
-    /// Returns the number of days after today for which events have a table.
-    public func daysAhead() async throws(PostgresError) -> Int {
-        try await pool.execute(Self.daysAhead, rowsExpected: 1)[0].decode(Int.self)
-    }
-
     /// Returns a fault for `/readyz` if too few of the next days have a table.
     public static func daysFault(_ connection: Connection) async throws(PostgresError) -> String? {
         let days = try await connection.execute(daysAhead, rowsExpected: 1)[0].decode(Int.self)
