@@ -26,9 +26,9 @@ public final class AddressLimit: Sendable {
     public init(_ limit: Int) { self.limit = limit }
 
     /// Counts a connection until it is closed.
-    func admit(_ channel: any Channel) -> Admission {
+    func admit(_ channel: any Channel, reserve: Int = AddressLimit.reserve) -> Admission {
         guard limit > 0, let key = channel.remoteAddress?.network else { return .full }
-        let admission = enter(key)
+        let admission = enter(key, reserve: reserve)
         if admission != .refused { channel.closeFuture.whenComplete { _ in self.leave(key) } }
         return admission
     }
@@ -36,12 +36,7 @@ public final class AddressLimit: Sendable {
     /// Counts a connection until it closes, for a port without a reserve.
     ///
     /// - Returns: false if its address has reached the limit.
-    public func admitFully(_ channel: any Channel) -> Bool {
-        guard limit > 0, let key = channel.remoteAddress?.network else { return true }
-        guard enter(key, reserve: 0) == .full else { return false }
-        channel.closeFuture.whenComplete { _ in self.leave(key) }
-        return true
-    }
+    public func admitFully(_ channel: any Channel) -> Bool { admit(channel, reserve: 0) == .full }
 
     func enter(_ key: [UInt8], reserve: Int = AddressLimit.reserve) -> Admission {
         open.withLock { open in
