@@ -43,7 +43,8 @@ public enum ServiceMain {
     public static func run<Program: ServiceProgram>(
         _ program: Program.Type, more: [any ParsableCommand.Type] = []
     ) async -> Never {
-        keepMemoryTogether()
+        // Memory that a thread frees stays in its arena, and a service has dozens of threads.
+        _ = mallopt(M_ARENA_MAX, 4)
         openManyFiles()
         var arguments = Array(ProcessInfo.processInfo.arguments.dropFirst())
         if let own = more.first(where: { $0.configuration.commandName == arguments.first }) {
@@ -73,11 +74,6 @@ public enum ServiceMain {
                 Data("\(Program.name): \(Redaction.apply(String(describing: error)))\n".utf8))
             exit(error is ConfigurationError ? ConfigurationError.exitStatus : 1)
         }
-    }
-
-    /// Limits the arenas of glibc. Memory that a thread frees stays in its arena, and a service has dozens of threads.
-    private static func keepMemoryTogether() {
-        _ = mallopt(M_ARENA_MAX, 4)
     }
 
     /// Raises the limit of open files. Its default is low, and a service needs one for each connection and transfer.

@@ -6,16 +6,13 @@ import Records
 import Runtime
 import Timeline
 
-/// A check that the stored states of a service equal the fold of their events.
-struct FoldAudit<M: Machine>: Sendable {
-    let store: OpsStore
-
+extension OpsStore {
     /// Folds the events of up to `count` randomly chosen aggregates, and compares the results with the stored states.
-    func check(partition: Int, count: Int) async throws -> FoldCheck {
+    func audit<M: Machine>(_ type: M.Type, partition: Int, count: Int) async throws -> FoldCheck {
         var check = FoldCheck()
         check.service = M.name
-        let travel = store.travel(M.self)
-        let digests = try await store.digests(of: M.name, partition: partition, count: count)
+        let travel = travel(type)
+        let digests = try await digests(of: M.name, partition: partition, count: count)
         // A state of another version has another digest. The service will upgrade it.
         for (key, digest, version, offset, events, deadline) in digests where version == M.version {
             do {

@@ -26,8 +26,6 @@ struct KnownMachine: Sendable {
             guard let (aggregate, offset) = found else { return nil }
             return try PastState(aggregate, partition, offset)
         }
-        audit = { partition, count, store in
-            try await FoldAudit<M>(store: store).check(partition: partition, count: count)
-        }
+        audit = { partition, count, store in try await store.audit(type, partition: partition, count: count) }
     }
 }

@@ -85,12 +85,9 @@ public struct Person: Sendable, Equatable {
     }
 
     func isWorkday(_ instant: Instant) -> Bool {
-        let days = ((instant + timeZone.offset).milliseconds - minutesIntoDay(instant)) / 86_400_000
+        let local = (instant + timeZone.offset).milliseconds
+        let days = (local - local.modulo(86_400_000)) / 86_400_000
         return (days + 3).modulo(7) < 5  // The epoch was a Thursday; Monday is 0.
-    }
-
-    private func minutesIntoDay(_ instant: Instant) -> Int64 {
-        (instant + timeZone.offset).milliseconds.modulo(86_400_000)
     }
 }
 
