@@ -8,6 +8,8 @@ import TransferMachine
 
 /// Prints how many golden traces have which evidence.
 @Suite struct EvidenceTests {
+    /// The number of independent traces that must exist at least, so that lost evidence is noticed.
+    private static let fewestIndependent = 60
     private static let machines: [any TracedMachine.Type] = [
         LifecycleMachine.self, FetchMachine.self, PushMachine.self, TransferMachine.self,
     ]
@@ -23,6 +25,7 @@ import TransferMachine
         let kinds = TraceSource.Kind.allCases.map(\.rawValue).joined(separator: " | ")
         let lines = ["| traces | all | \(kinds) | independent |"] + rows + [row("All", all)]
         print(lines.joined(separator: "\n"))
+        #expect(all.count(where: \.isIndependent) >= Self.fewestIndependent)
     }
 
     private func row(_ name: String, _ traces: [Trace]) -> String {

@@ -27,6 +27,22 @@ import Timeline
         #expect(own >= 3 * other)
     }
 
+    /// "si un utilisateur vérifie une application chaque matin, et un autre vérifie toutes les heures, iOS garantira le
+    /// contenu est mis à jour pour les deux utilisateurs chaque fois qu’ils ouvrent l’application" (the source document
+    /// about updates in the background).
+    @Test func `users who open an app every morning and every hour find fresh content`() throws {
+        let morning = try HabitSimulation.run(device(opening: [TimeOfDay(6, 45)]))
+        let ages = morning.ageOfContent
+        #expect(ages.count == 7)
+        // Measured: 8 to 22 min.
+        #expect(ages.allSatisfy { $0 <= .hours(1) })
+        let hourly = try HabitSimulation.run(device(opening: (7..<23).map { TimeOfDay($0, 0) }))
+        let many = hourly.ageOfContent
+        #expect(many.count == 7 * 16)
+        // Measured: 99 of 112, and 250 min at most.
+        #expect(many.count { $0 <= .hours(1) } >= 95)
+    }
+
     @Test func `slow apps and apps without new data get fewer refreshes`() throws {
         let good = try refreshes(.init())
         let slow = try refreshes(.init(elapsed: .seconds(Int64(25))))
@@ -134,6 +150,12 @@ import Timeline
 }
 
 extension HabitOutcome {
+    /// The age of the content at each opening of the last week. An opening without content counts as a week.
+    fileprivate var ageOfContent: [Interval] {
+        apps[0].openings.filter { $0.at >= calendar.moment(day: device.days - toldDays) }
+            .map { $0.contentAge ?? .hours(24 * 7) }
+    }
+
     /// Returns the number of refreshes of the last week within the hour before a time of day.
     fileprivate func refreshes(before time: TimeOfDay) -> Int { counts(before: time).reduce(0, +) }
 
