@@ -24,12 +24,16 @@ struct MovedBytes {
 
         try await compare(
             "one download, task ÷ curl", mebibytes,
-            ours: { try await tasks("downloads", 1, ["one"], rig, ["url": .string(rig.nginx + "/large")]) },
+            ours: {
+                try await tasks("downloads", 1, ["one"], rig, ["url": .string(rig.nginx + "/large"), "resume": true])
+            },
             theirs: { try curl(["-o", "\(out)/large", rig.nginx + "/large"]) })
         try await compare(
             "one upload, task ÷ curl", mebibytes,
             ours: {
-                let document: JSON = ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "large"]
+                let document: JSON = [
+                    "url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "large", "resume": true,
+                ]
                 try await tasks("uploads", 1, ["one"], rig, document)
             }, theirs: { try curl(["-T", "\(www)/large", rig.nginx + "/sent"]) })
         try await compare(
@@ -44,11 +48,11 @@ struct MovedBytes {
         let idle = try rig.memory(peak: false)
         for (kind, document, stock) in [
             (
-                "downloads", ["url": .string(rig.nginx + "/small")],
+                "downloads", ["url": .string(rig.nginx + "/small"), "resume": true],
                 { "url = \(rig.nginx)/small\noutput = \(out)/\($0)" }
             ),
             (
-                "uploads", ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "small"],
+                "uploads", ["url": .string(rig.nginx + "/sent"), "method": "PUT", "file": "small", "resume": true],
                 { "url = \(rig.nginx)/s\($0)\nupload-file = \(www)/small" }
             ),
         ] as [(String, JSON, (Int) -> String)] {

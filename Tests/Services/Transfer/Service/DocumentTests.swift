@@ -118,12 +118,14 @@ import Testing
             let launched = try await suite.call(
                 .POST, suite.lifecyclePort, other + "/transitions", #"{"event":"launch"}"#)
             let position = launched.headers.first(name: "Dormouse-Position")
-            for name in ["t", "u"] {
+            for name in ["s", "t"] {
                 try await suite.call(.PUT, suite.transferPort, other + "/sessions/\(name)", "{}", position: position)
             }
-            for (app, want) in [(Self.app, ["s"]), (other, ["t", "u"])] {
+            for (app, want) in [(Self.app, ["s"]), (other, ["s", "t"])] {
                 let list = try await suite.call(.GET, suite.transferPort, app + "/sessions").json
                 #expect(list["items"]?.items?.compactMap { $0["identifier"]?.string } == want)
+                let session = try await suite.call(.GET, suite.transferPort, app + "/sessions/s").json
+                #expect(session["app"]?.string == app.split(separator: "/").last.map(String.init))
             }
         }
     }
