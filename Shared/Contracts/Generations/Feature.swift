@@ -189,6 +189,8 @@ public enum Feature: String, WireEnum {
         }
 
         /// Whether a version of iOS has the feature.
-        public func contains(_ version: Int) -> Bool { (since ?? version)...(until ?? version) ~= version }
+        public func contains(_ version: Int) -> Bool {
+            since.map { $0 <= version } ?? true && until.map { $0 >= version } ?? true
+        }
     }
 }
