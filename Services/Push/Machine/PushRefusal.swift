@@ -52,11 +52,6 @@ public struct PushRefusal: MachineRefusal {
             "The device does not ask willPresent about the notification \(id): it is settled, or its app was not on "
                 + "screen at its delivery.")
     }
-    public static func unsupportedOnProfile(_ profile: ProfileName) -> Self {
-        Self(
-            .conflict, "unsupported_on_profile", "Profile does not support this",
-            "The profile \(profile.rawValue) does not have this feature.")
-    }
     public static func notificationNotShown(_ id: String) -> Self {
         Self(
             .conflict, "notification_not_shown", "Notification is not shown",

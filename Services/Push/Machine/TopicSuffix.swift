@@ -1,6 +1,21 @@
 public import Contracts
 
 extension TokenKind {
+    /// The feature of iOS to which the kind belongs; nil if every generation has it.
+    var feature: Feature? {
+        switch self {
+        case .apns: nil
+        case .voip: .voipPushes
+        case .complication: .complicationPushes
+        case .fileprovider: .fileProviderPushes
+        case .location: .locationPushes
+        case .liveactivity, .pushToStart: .liveActivities
+        case .pushtotalk: .pushToTalk
+        case .widgets: .widgetPushes
+        case .controls: .controlPushes
+        }
+    }
+
     /// Returns whether a token of this kind receives pushes of a type. APNs compares topics, and each type but `mdm` has
     /// its own topic. Our choice: a push of type `mdm` needs the token of its app.
     public func accepts(_ type: PushType) -> Bool {

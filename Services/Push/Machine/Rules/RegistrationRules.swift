@@ -11,6 +11,7 @@ extension Decision<PushMachine> {
         _ app: String, _ environment: PushEnvironment, _ kind: TokenKind, _ activity: String?, _ channels: [String]?
     ) throws(PushRefusal) {
         let record = try running(app)
+        if let feature = kind.feature { try require(feature) }
         guard activity != nil || kind != .liveactivity else { throw .activityMissing }
         guard activity == nil || kind == .liveactivity else { throw .activityUnexpected(kind) }
         guard channels == nil || kind == .apns else { throw .channelsUnexpected(kind) }

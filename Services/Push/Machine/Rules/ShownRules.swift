@@ -24,8 +24,8 @@ extension Decision<PushMachine> {
     /// show the alert (Apple, `userNotificationCenter(_:willPresent:withCompletionHandler:)`: "If your delegate does not
     /// implement this method, the system behaves as if you had passed the UNNotificationPresentationOptionNone option").
     mutating func present(_ id: String, _ options: [PresentationOption]) throws(PushRefusal) {
-        // `UNUserNotificationCenter` exists from iOS 10. Before, a device showed no alert of an app on screen.
-        guard state.profile != .ios6, state.profile != .ios7 else { throw .unsupportedOnProfile(state.profile) }
+        // Before `UNUserNotificationCenter`, a device showed no alert of an app on screen.
+        try require(.userNotificationCenter)
         guard let message = state.messages[id], message.stage == .inFlight, message.willPresent else {
             throw .notificationNotOffered(id)
         }

@@ -32,7 +32,7 @@ struct DeviceRoutes: Sendable {
                 refusals(
                     .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityMissing,
                     .activityUnexpected(.voip), .channelsUnexpected(.voip), .tooManyActivities,
-                    .unsupported(.broadcastChannels, on: Generations.standard[.ios17])) + [.unknownChannel])
+                    .unsupported(.liveActivities, on: Generations.standard[.ios15])) + [.unknownChannel])
         ) { document, call in
             let app = try call.app
             let (kind, activity) = (document.kind, document.activity)

@@ -20,7 +20,7 @@ struct NotificationRoutes: Sendable {
             .refuses(
                 [
                     PushRefusal.deviceNotRegistered, .notificationNotOffered("…"), .appNotRunning(.suspended),
-                    .unsupportedOnProfile(.ios7),
+                    .unsupported(.userNotificationCenter, on: Generations.standard[.ios9]),
                 ].map(\.problem))
         ) { document, call in
             let id = try call.identifier("notification")

@@ -109,14 +109,14 @@ import Testing
         let registration = device + "/apps/\(PushSuite.app)/registration"
         let unknown = Data(count: 16).base64EncodedString()
         try await given.refuse("unknown_channel", "PUT", registration, #"{"channels":["\#(unknown)"]}"#)
-        try await given.refuse("app_not_running", "PUT", registration, "{}")
-        try await given.refuse("app_not_running", "DELETE", registration)
-        try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
-        try await refusePresentations(given, suite)
         let old = "/v1/devices/other/apps/\(PushSuite.app)"
         #expect(try await suite.send("PUT", old, [:], port: suite.lifecycle).status == 201)
         let channels = #"{"channels":["\#(unknown)"]}"#
         try await given.refuse("unsupported_on_profile", "PUT", old + "/registration", channels)
+        try await given.refuse("app_not_running", "PUT", registration, "{}")
+        try await given.refuse("app_not_running", "DELETE", registration)
+        try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
+        try await refusePresentations(given, suite)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
         try await given.refuse("not_connected", "POST", device + "/keep-alive")
         for (change, path, code) in [
@@ -153,6 +153,10 @@ import Testing
         try await given.refuse("notification_not_offered", "POST", path("phone", "none"), options)
         _ = try await suite.makeDevice("old", profile: "ios7")
         try await given.refuse("unsupported_on_profile", "POST", path("old", "none"), options)
+        let registration = "/v1/devices/old/apps/\(PushSuite.app)/registration"
+        try await suite.whileOnScreen("old") {
+            try await given.refuse("unsupported_on_profile", "PUT", registration, #"{"kind":"pushToStart"}"#)
+        }
         let token = try await suite.makeDevice("screen")
         var stream = try await DeviceStream(suite, "screen")
         let id = try await suite.whileOnScreen("screen") {
