@@ -6,7 +6,7 @@ public import Testing
 ///
 /// It has the `source` of the rule that it shows (``TraceSource``, or a list of them with the strongest first), its
 /// `steps`, and the members that the service's ``TraceScript`` defines for the start. `independent` is true if a reader
-/// who sees only the quote and the inputs would write the same outcome.
+/// who sees only the quote, the note and the inputs would write the same outcome.
 public struct Trace: Sendable, CustomTestStringConvertible {
     public let name: String
     public let document: JSON

@@ -11,8 +11,9 @@ import Timeline
 /// | `secondary` | a page that nobody read, or a page of others | `note` |
 /// | `choice` | this project alone | `note` |
 ///
-/// `quote` has the words of the page, and ` … ` for each omission. `seen` is the date of the copy that was read.
-/// `note` says what the trace adds to the quote.
+/// `quote` has the words of the page that decide the outcome, and ` … ` for each omission. It has at most 12 words and
+/// 90 characters for `apple` and `secondary`, and at most 240 characters for `rfc` and `seed`. `seen` is the date of
+/// the copy that was read. `note` says, in the project's own words, the rest of the rule and what the trace adds to it.
 public struct TraceSource: Sendable, Equatable {
     /// Who states a rule.
     public enum Kind: String, Sendable, CaseIterable {
@@ -58,6 +59,7 @@ public struct TraceSource: Sendable, Equatable {
         if let document = json["document"]?.string, !Self.documents.contains(document) {
             faults.append("\(document) is no source document")
         }
+        if let quote = json["quote"]?.string { faults += kind.faults(ofQuote: quote) }
         guard faults.isEmpty else { throw TraceFailed(place: "source", reasons: faults) }
         self.kind = kind
         url = json["url"]?.string
@@ -78,12 +80,40 @@ public struct TraceSource: Sendable, Equatable {
 }
 
 extension TraceSource.Kind {
-    /// Whether a reader who knows only the quote and the inputs of a trace can write its outcome.
+    /// Whether a reader who knows only the quote, the note and the inputs of a trace can write its outcome.
     public var canBeIndependent: Bool {
         switch self {
         case .apple, .rfc, .seed: true
         case .secondary, .choice: false
         }
+    }
+
+    /// The most characters of a quote.
+    private var quotedCharacters: Int {
+        switch self {
+        case .apple, .secondary, .choice: 90
+        case .rfc, .seed: 240
+        }
+    }
+
+    /// The most words of a quote, counted between white space, or `nil` without a limit.
+    private var quotedWords: Int? {
+        switch self {
+        case .apple, .secondary, .choice: 12
+        case .rfc, .seed: nil
+        }
+    }
+
+    fileprivate func faults(ofQuote quote: String) -> [String] {
+        var faults: [String] = []
+        if quote.count > quotedCharacters {
+            faults.append("quote of \(self) has \(quote.count) characters, at most \(quotedCharacters): shorten it")
+        }
+        let words = quote.split(whereSeparator: \.isWhitespace).count
+        if let quotedWords, words > quotedWords {
+            faults.append("quote of \(self) has \(words) words, at most \(quotedWords): shorten it")
+        }
+        return faults
     }
 
     fileprivate var needed: [String] {

@@ -71,6 +71,29 @@ import Testing
         #expect(error?.reasons.contains(fault) == true, "\(error?.reasons ?? [])")
     }
 
+    @Test(
+        arguments: [
+            (apple, 90, 12), (choice.overlaid(with: ["kind": "secondary"]), 90, 12), (seed, 240, nil),
+            (apple.overlaid(with: ["kind": "rfc", "url": "https://www.rfc-editor.org/rfc/rfc9110"]), 240, nil),
+        ] as [(JSON, Int, Int?)])
+    func `a quote of more than its limit is refused`(_ json: JSON, _ mostCharacters: Int, _ mostWords: Int?) throws {
+        let kind = try #require(json["kind"]?.string)
+        func faults(_ quote: String) -> [String] {
+            do {
+                _ = try TraceSource(json.overlaid(with: ["quote": .string(quote)]))
+                return []
+            } catch { return error.reasons }
+        }
+        #expect(faults(String(repeating: "é", count: mostCharacters)) == [])
+        #expect(
+            faults(String(repeating: "é", count: mostCharacters + 1)) == [
+                "quote of \(kind) has \(mostCharacters + 1) characters, at most \(mostCharacters): shorten it"
+            ])
+        #expect(faults(Array(repeating: "w", count: 12).joined(separator: " ")) == [])
+        let reason = mostWords.map { "quote of \(kind) has 13 words, at most \($0): shorten it" }
+        #expect(faults(Array(repeating: "w", count: 13).joined(separator: " ")) == (reason.map { [$0] } ?? []))
+    }
+
     @Test func `a trace has one source or a list of several`() throws {
         func sources(_ source: JSON) throws -> [TraceSource.Kind] {
             try Trace("t", ["source": source, "steps": Self.steps]).sources.map(\.kind)
