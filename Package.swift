@@ -63,10 +63,10 @@ func service(
         machine
         ? [
             .target(
-                name: "\(name)Machine", dependencies: pure, path: "Services/\(name)/Machine", swiftSettings: strict,
+                name: "\(name)Core", dependencies: pure, path: "Services/\(name)/Machine", swiftSettings: strict,
                 plugins: generatesRecords())
         ] : []
-    let own: [Target.Dependency] = machine ? [.target(name: "\(name)Machine")] : []
+    let own: [Target.Dependency] = machine ? [.target(name: "\(name)Core")] : []
     return rules + [
         .target(
             name: "\(name)Service", dependencies: durable + own + more, path: "Services/\(name)/Service",
@@ -91,7 +91,7 @@ func tests(
 func machineTests(_ name: String) -> Target {
     tests(
         "\(name)MachineTests", "Services/\(name)/Machine",
-        pure + ["RandomScenarios", "MachineTesting", "Traces", .target(name: "\(name)Machine")])
+        pure + ["RandomScenarios", "MachineTesting", "Traces", .target(name: "\(name)Core")])
 }
 
 // Statements instead of one long expression, which the compiler would type-check slowly at every build.
@@ -163,7 +163,7 @@ var targets: [Target] = [
     .executableTarget(
         name: "benchmarks",
         dependencies: pure + [
-            "Postgres", "EventLog", "Runtime", "TestSupport", "RandomScenarios", "Attack", "FetchMachine", httpClient,
+            "Postgres", "EventLog", "Runtime", "TestSupport", "RandomScenarios", "Attack", "FetchCore", httpClient,
             arguments,
             crypto, nioCore, nioHTTP1, logging, lifecycle, unixSignals,
         ],
@@ -194,7 +194,7 @@ var targets: [Target] = [
     tests(
         "LifecycleServiceTests", "Services/Lifecycle/Service",
         durable + [
-            "LifecycleMachine", "LifecycleService", "lifecycle", "TestSupport", "Traces", httpClient, nioCore, nioHTTP1,
+            "LifecycleCore", "LifecycleService", "lifecycle", "TestSupport", "Traces", httpClient, nioCore, nioHTTP1,
         ]),
     tests(
         "EventLogOpsTests", "Shared/EventLogOps",
@@ -202,12 +202,12 @@ var targets: [Target] = [
     tests(
         "OpsServiceTests", "Services/Ops/Service",
         durable + [
-            "LifecycleMachine", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
+            "LifecycleCore", "OpsService", "TestSupport", httpClient, nioCore, nioHTTP1, nioPosix, nioSSL,
         ]),
     tests(
         "PushServiceTests", "Services/Push/Service",
         durable + [
-            "PushMachine", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore,
+            "PushCore", "PushService", "push", "TestSupport", httpClient, crypto, jwt, nioCore,
             nioHTTP1,
             nioPosix, nioHTTP2, nioHPACK, nioSSL, x509, asn1,
         ],
@@ -215,7 +215,7 @@ var targets: [Target] = [
     tests(
         "TransferServiceTests", "Services/Transfer/Service",
         durable + [
-            "TransferMachine", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1,
+            "TransferCore", "TransferService", "TestSupport", httpClient, nioCore, nioHTTP1,
             nioPosix,
             nioSSL, x509, asn1, crypto,
         ],
@@ -223,7 +223,7 @@ var targets: [Target] = [
     tests(
         "FetchServiceTests", "Services/Fetch/Service",
         durable + [
-            "FetchMachine", "FetchService", "fetch", "habits", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
+            "FetchCore", "FetchService", "fetch", "habits", "TestSupport", arguments, httpClient, nioCore, nioHTTP1,
         ]),
 ]
 targets += ["Lifecycle", "Fetch", "Push", "Transfer"].map(machineTests)
@@ -231,7 +231,7 @@ targets += service("Lifecycle", [asyncAlgorithms])
 targets += service("Fetch")
 targets += [
     .executableTarget(
-        name: "habits", dependencies: pure + ["FetchMachine", "CommandLines", arguments],
+        name: "habits", dependencies: pure + ["FetchCore", "CommandLines", arguments],
         path: "deploy/examples/habits", swiftSettings: strict),
     // The simulator uses the suite only through HTTP; it shares only the modules for JSON and time.
     .target(
@@ -256,7 +256,7 @@ targets += service(
 targets += service(
     "Ops", machine: false,
     [
-        "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", crypto, httpClient, nioCore, nioHTTP1,
+        "LifecycleCore", "FetchCore", "PushCore", "TransferCore", crypto, httpClient, nioCore, nioHTTP1,
         nioSSL,
     ],
     resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
@@ -268,7 +268,7 @@ targets += [
     tests(
         "DoorsTests", "Doors",
         durable + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "LifecycleService", "FetchService",
+            "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "LifecycleService", "FetchService",
             "PushService", "TransferService", "OpsService", "RandomScenarios", "TestSupport", httpClient,
             nioHTTP1,
         ]),
@@ -276,7 +276,7 @@ targets += [
     tests(
         "GoldenTests", "Golden/Machine",
         pure + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "MachineTesting", "Traces",
+            "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "MachineTesting", "Traces",
         ],
         resources: [.copy("Forms")]),
     tests(
@@ -289,14 +289,14 @@ targets += [
     .target(
         name: "Traces",
         dependencies: pure + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "RandomScenarios", "MachineTesting",
+            "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "RandomScenarios", "MachineTesting",
         ],
         path: "Tests/Traces", resources: ["Lifecycle", "Fetch", "Push", "Transfer"].map { .copy($0) },
         swiftSettings: strict),
     // Random lives of all machines, for their own tests, and as a process for tests that compare processes.
     .target(
         name: "RandomScenarios",
-        dependencies: pure + ["LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "MachineTesting"],
+        dependencies: pure + ["LifecycleCore", "FetchCore", "PushCore", "TransferCore", "MachineTesting"],
         path: "Tests/RandomScenarios", exclude: ["Main"], swiftSettings: strict),
     .executableTarget(
         name: "playscenario", dependencies: ["RandomScenarios"], path: "Tests/RandomScenarios/Main",
@@ -305,7 +305,7 @@ targets += [
     tests(
         "SuiteTests", "Suite",
         durable + [
-            "LifecycleMachine", "FetchMachine", "PushMachine", "TransferMachine", "lifecycle", "fetch", "push",
+            "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "lifecycle", "fetch", "push",
             "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack", "TestSupport", httpClient, crypto,
             jwt, nioCore, nioPosix, nioHTTP1, nioSSL,
         ],

@@ -1,5 +1,5 @@
 import Contracts
-import FetchMachine
+import FetchCore
 import HeapModule
 import RandomScenarios
 import Machines

@@ -1,6 +1,6 @@
 import Contracts
 import EventLog
-import FetchMachine
+import FetchCore
 import Foundation
 import RandomScenarios
 import Machines

@@ -1,14 +1,14 @@
 import Contracts
-import FetchMachine
-import LifecycleMachine
+import FetchCore
+import LifecycleCore
 import RandomScenarios
 import Machines
 import OrderedCollections
-import PushMachine
+import PushCore
 import Records
 import TestSupport
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// The machines of all services in memory, with one device. Each consumes the others' events.
 struct DoorSuite: Sendable {

@@ -1,5 +1,5 @@
 import Contracts
-import LifecycleMachine
+import LifecycleCore
 import Records
 
 @testable import LifecycleService

@@ -6,7 +6,7 @@ import Machines
 import NIOHTTP1
 import Records
 import TestSupport
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

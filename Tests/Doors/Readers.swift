@@ -3,7 +3,7 @@ import EventLog
 import Foundation
 import HTTPKit
 import Machines
-import PushMachine
+import PushCore
 import Records
 
 @testable import LifecycleService

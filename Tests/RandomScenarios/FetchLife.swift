@@ -1,5 +1,5 @@
 package import Contracts
-package import FetchMachine
+package import FetchCore
 package import Machines
 import OrderedCollections
 import Records

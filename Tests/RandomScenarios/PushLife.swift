@@ -1,7 +1,7 @@
 package import Contracts
 package import Machines
 import OrderedCollections
-package import PushMachine
+package import PushCore
 import Records
 package import MachineTesting
 package import Timeline

@@ -4,7 +4,7 @@ import OrderedCollections
 import Records
 package import MachineTesting
 package import Timeline
-package import TransferMachine
+package import TransferCore
 
 /// A random life of a device and its transfer workers.
 package struct TransferLife: Life {

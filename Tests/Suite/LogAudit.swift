@@ -1,16 +1,16 @@
 import Contracts
 import EventLog
-import FetchMachine
-import LifecycleMachine
+import FetchCore
+import LifecycleCore
 import Logging
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 import Records
 import TestSupport
 import Testing
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// The invariants of the log and of all states, checked after all services have stopped.
 struct LogAudit {

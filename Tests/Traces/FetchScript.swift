@@ -1,5 +1,5 @@
 import Contracts
-package import FetchMachine
+package import FetchCore
 package import MachineTesting
 import Machines
 import OrderedCollections

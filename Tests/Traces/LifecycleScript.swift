@@ -1,5 +1,5 @@
 package import Contracts
-package import LifecycleMachine
+package import LifecycleCore
 package import MachineTesting
 import Machines
 import OrderedCollections

@@ -2,7 +2,7 @@ import Contracts
 package import MachineTesting
 import Machines
 import OrderedCollections
-package import PushMachine
+package import PushCore
 import Records
 import Testing
 import Timeline

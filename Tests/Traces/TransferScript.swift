@@ -5,7 +5,7 @@ import OrderedCollections
 import Records
 import Testing
 import Timeline
-package import TransferMachine
+package import TransferCore
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"

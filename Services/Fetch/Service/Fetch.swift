@@ -1,5 +1,5 @@
 import EventLog
-public import FetchMachine
+public import FetchCore
 public import Logging
 import Machines
 public import ServiceKit

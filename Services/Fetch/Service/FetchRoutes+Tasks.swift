@@ -1,6 +1,6 @@
 import Contracts
 import EventLog
-import FetchMachine
+import FetchCore
 import HTTPKit
 import HTTPTypes
 import Hummingbird

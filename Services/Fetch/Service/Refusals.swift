@@ -1,5 +1,5 @@
 import Contracts
-public import FetchMachine
+public import FetchCore
 import HTTPKit
 import HTTPTypes
 import Machines

@@ -1,5 +1,5 @@
 import Contracts
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import OrderedCollections
 import Records

@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import Identity
-public import LifecycleMachine
+public import LifecycleCore
 public import Logging
 import Machines
 public import ServiceKit

@@ -1,6 +1,6 @@
 import Contracts
 import HTTPKit
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import ServiceKit
 

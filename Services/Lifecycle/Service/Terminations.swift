@@ -1,6 +1,6 @@
 import Contracts
 import EventLog
-import LifecycleMachine
+import LifecycleCore
 import OrderedCollections
 import Records
 

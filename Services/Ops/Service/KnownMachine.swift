@@ -1,10 +1,10 @@
 import Contracts
-import FetchMachine
-import LifecycleMachine
+import FetchCore
+import LifecycleCore
 import Machines
-import PushMachine
+import PushCore
 import Runtime
-import TransferMachine
+import TransferCore
 
 /// The machine of a service, selected by name.
 struct KnownMachine: Sendable {

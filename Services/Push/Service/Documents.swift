@@ -1,6 +1,6 @@
 import Contracts
 import Crypto
-import PushMachine
+import PushCore
 import Records
 
 /// A key with which providers of a team sign their tokens.

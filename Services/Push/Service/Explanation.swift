@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Machines
 import OrderedCollections
-import PushMachine
+import PushCore
 import Records
 import Timeline
 

@@ -4,7 +4,7 @@ import HTTPKit
 public import Logging
 import Machines
 public import Postgres
-public import PushMachine
+public import PushCore
 import Timeline
 public import ServiceKit
 

@@ -3,7 +3,7 @@ import EventLog
 import Foundation
 import Logging
 import Machines
-import PushMachine
+import PushCore
 import ServiceKit
 import ServiceLifecycle
 import Telemetry

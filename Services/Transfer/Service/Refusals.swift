@@ -3,7 +3,7 @@ import HTTPKit
 import HTTPTypes
 import Machines
 public import ServiceKit
-public import TransferMachine
+public import TransferCore
 
 extension TransferMachine: FleetMember {}
 

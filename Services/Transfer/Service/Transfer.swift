@@ -4,7 +4,7 @@ import Machines
 public import Postgres
 public import ServiceKit
 import Timeline
-public import TransferMachine
+public import TransferCore
 
 /// The service `transfer`, assembled from its parts.
 public struct Transfer: DurableService {

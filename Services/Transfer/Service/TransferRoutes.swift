@@ -7,7 +7,7 @@ import Machines
 import OrderedCollections
 import Records
 import ServiceKit
-import TransferMachine
+import TransferCore
 
 /// The REST calls on sessions and tasks. Each decodes a request, submits at most one command and encodes the answer.
 struct TransferRoutes: Sendable {

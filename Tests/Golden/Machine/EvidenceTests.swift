@@ -1,10 +1,10 @@
-import FetchMachine
-import LifecycleMachine
+import FetchCore
+import LifecycleCore
 import MachineTesting
-import PushMachine
+import PushCore
 import Testing
 import Traces
-import TransferMachine
+import TransferCore
 
 /// Prints how many golden traces have which evidence.
 @Suite struct EvidenceTests {

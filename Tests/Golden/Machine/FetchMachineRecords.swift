@@ -1,6 +1,6 @@
 import Records
 
-@testable import FetchMachine
+@testable import FetchCore
 
 extension RecordGoldenTests {
     static let fetchMachine: [any Record.Type] = [

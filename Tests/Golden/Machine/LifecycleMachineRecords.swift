@@ -1,6 +1,6 @@
 import Records
 
-@testable import LifecycleMachine
+@testable import LifecycleCore
 
 extension RecordGoldenTests {
     static let lifecycleMachine: [any Record.Type] = [

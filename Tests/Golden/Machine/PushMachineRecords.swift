@@ -1,6 +1,6 @@
 import Records
 
-@testable import PushMachine
+@testable import PushCore
 
 extension RecordGoldenTests {
     static let pushMachine: [any Record.Type] = [

@@ -16,9 +16,9 @@ import Testing
 
     private static let modules = [
         RecordModule(name: "Contracts", records: contracts),
-        RecordModule(name: "FetchMachine", records: fetchMachine),
-        RecordModule(name: "LifecycleMachine", records: lifecycleMachine),
-        RecordModule(name: "PushMachine", records: pushMachine),
-        RecordModule(name: "TransferMachine", records: transferMachine),
+        RecordModule(name: "FetchCore", records: fetchMachine),
+        RecordModule(name: "LifecycleCore", records: lifecycleMachine),
+        RecordModule(name: "PushCore", records: pushMachine),
+        RecordModule(name: "TransferCore", records: transferMachine),
     ]
 }

@@ -1,15 +1,15 @@
 import Contracts
-import FetchMachine
+import FetchCore
 import Foundation
-import LifecycleMachine
+import LifecycleCore
 import MachineTesting
 import Machines
-import PushMachine
+import PushCore
 import Records
 import Testing
 import Timeline
 import Traces
-import TransferMachine
+import TransferCore
 
 /// Compares the stored form of every machine's state with fixtures of its version. The tests of each machine read the
 /// fixtures of older versions.

@@ -1,6 +1,6 @@
 import Records
 
-@testable import TransferMachine
+@testable import TransferCore
 
 extension RecordGoldenTests {
     static let transferMachine: [any Record.Type] = [

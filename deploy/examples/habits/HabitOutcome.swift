@@ -1,5 +1,5 @@
 import Contracts
-import FetchMachine
+import FetchCore
 import Timeline
 
 /// The outcome of a simulation.

@@ -1,5 +1,5 @@
 import Contracts
-import LifecycleMachine
+import LifecycleCore
 import Runtime
 
 /// The devices of a fleet at one position of the log. Each stream has its own, so a slow stream also sees a device join

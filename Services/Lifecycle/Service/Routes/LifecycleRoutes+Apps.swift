@@ -2,7 +2,7 @@ import Contracts
 import HTTPKit
 import HTTPTypes
 import Hummingbird
-import LifecycleMachine
+import LifecycleCore
 import OrderedCollections
 import Records
 import ServiceKit

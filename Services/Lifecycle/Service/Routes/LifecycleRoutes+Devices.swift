@@ -3,7 +3,7 @@ import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import OrderedCollections
 import Records

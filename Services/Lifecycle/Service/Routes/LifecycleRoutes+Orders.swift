@@ -4,7 +4,7 @@ import EventLog
 import HTTPKit
 import Hummingbird
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import OrderedCollections
 import Records
 import Runtime

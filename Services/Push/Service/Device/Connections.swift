@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 import Runtime
 import ServiceKit
 import ServiceLifecycle

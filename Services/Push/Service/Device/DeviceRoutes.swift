@@ -5,7 +5,7 @@ import Hummingbird
 import Identity
 import Machines
 import OrderedCollections
-import PushMachine
+import PushCore
 import Records
 import ServiceKit
 import Timeline

@@ -1,6 +1,6 @@
 import Contracts
 import OrderedCollections
-import PushMachine
+import PushCore
 import Records
 import Timeline
 

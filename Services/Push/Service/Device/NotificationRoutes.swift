@@ -3,7 +3,7 @@ import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Machines
-import PushMachine
+import PushCore
 import Records
 import ServiceKit
 

@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 import Machines
 import NIOCore
-import PushMachine
+import PushCore
 import Records
 import Runtime
 import ServiceKit

@@ -1,6 +1,6 @@
 import Logging
 import Postgres
-import PushMachine
+import PushCore
 import ServiceKit
 import ServiceLifecycle
 import Telemetry

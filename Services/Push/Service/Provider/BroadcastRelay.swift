@@ -5,7 +5,7 @@ import Foundation
 import Logging
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 import Runtime
 import ServiceLifecycle
 import Synchronization

@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import PushMachine
+import PushCore
 import Records
 
 /// A provider's request about the channels of an app. Validation order: method and path, (authentication), request id,

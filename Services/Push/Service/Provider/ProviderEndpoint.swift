@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 import Runtime
 import ServiceKit
 import Synchronization

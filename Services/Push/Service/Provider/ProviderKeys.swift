@@ -1,7 +1,7 @@
 import Contracts
 import Crypto
 import Postgres
-import PushMachine
+import PushCore
 import ServiceLifecycle
 import Synchronization
 

@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import PushMachine
+import PushCore
 import Records
 import Timeline
 

@@ -1,4 +1,4 @@
-import PushMachine
+import PushCore
 import Synchronization
 import Timeline
 

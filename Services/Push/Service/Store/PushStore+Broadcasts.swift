@@ -3,7 +3,7 @@ import EventLog
 import Foundation
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 import Records
 import Timeline
 

@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import Postgres
-import PushMachine
+import PushCore
 
 // The channels of apps.
 extension PushStore {

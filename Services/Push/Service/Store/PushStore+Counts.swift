@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import Postgres
-import PushMachine
+import PushCore
 import Timeline
 
 // The counts of statuses. One statement locks the position of a partition, counts and moves the position.

@@ -2,7 +2,7 @@ import Contracts
 import EventLog
 import Machines
 import Postgres
-import PushMachine
+import PushCore
 
 // Provider keys, and the search for the device of a token.
 extension PushStore {

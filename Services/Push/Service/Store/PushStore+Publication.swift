@@ -1,7 +1,7 @@
 import EventLog
 import Foundation
 import Postgres
-import PushMachine
+import PushCore
 import Records
 
 // The acceptance of broadcasts.

@@ -3,7 +3,7 @@ import EventLog
 import Foundation
 import HTTPKit
 import Postgres
-import PushMachine
+import PushCore
 import Timeline
 
 // The timelines of notifications, read from the log.

@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import Postgres
-import PushMachine
+import PushCore
 
 // Broadcasts that wait for a device: it failed to take them, or an older broadcast of the channel waits.
 extension PushStore {

@@ -7,7 +7,7 @@ import Machines
 import OrderedCollections
 import Records
 import ServiceKit
-import TransferMachine
+import TransferCore
 
 /// The call with which apps answer challenges.
 struct ChallengeRoutes: Sendable {

@@ -1,7 +1,7 @@
 import Contracts
 import OrderedCollections
 import Records
-import TransferMachine
+import TransferCore
 
 /// A session with its tasks.
 struct SessionDocument: Record {

@@ -1,7 +1,7 @@
 import Contracts
 import Records
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// A task as the API shows it.
 struct TaskDocument: Record {

@@ -3,7 +3,7 @@ import HTTPKit
 import OrderedCollections
 import Records
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// `downloadTask(with:)` or `downloadTask(withResumeData:)`. It has either `url` or `resumeData`.
 struct DownloadRequest: Record, Equatable {

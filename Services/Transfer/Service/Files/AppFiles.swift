@@ -6,7 +6,7 @@ import Hummingbird
 import Identity
 import NIOCore
 import Synchronization
-import TransferMachine
+import TransferCore
 
 /// The bytes of apps' files, of upload tasks and of downloads: pieces in storage that the states of devices refer to.
 struct AppFiles: Sendable {

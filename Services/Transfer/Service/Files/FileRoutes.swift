@@ -7,7 +7,7 @@ import Machines
 import OrderedCollections
 import Records
 import ServiceKit
-import TransferMachine
+import TransferCore
 
 /// The files of apps: files to upload and claimed downloads.
 struct FileRoutes: Sendable {

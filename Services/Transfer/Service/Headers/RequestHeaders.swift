@@ -2,7 +2,7 @@ import Contracts
 import Foundation
 import HTTPKit
 import Machines
-import TransferMachine
+import TransferCore
 
 /// Keeps the secret header fields of requests beside the log while their tasks exist.
 struct RequestHeaders: Sendable {

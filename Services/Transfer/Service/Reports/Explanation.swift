@@ -2,7 +2,7 @@ import Contracts
 import OrderedCollections
 import Records
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// The reasons why the tasks of an app do not move now, and why its sessions do not wake it.
 struct Explanation: Record {

@@ -5,7 +5,7 @@ import Machines
 import OrderedCollections
 import Records
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// The reports: why transfers do not move, and the events of a task.
 struct ReportRoutes: Sendable {

@@ -1,6 +1,6 @@
 import Contracts
 import OrderedCollections
-import TransferMachine
+import TransferCore
 
 /// The files and credentials that the states of devices refer to.
 struct FileReferences: Sendable {

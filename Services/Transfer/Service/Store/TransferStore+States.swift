@@ -3,7 +3,7 @@ import EventLog
 import Machines
 import Postgres
 import Records
-import TransferMachine
+import TransferCore
 
 // The scan of all states.
 extension TransferStore {

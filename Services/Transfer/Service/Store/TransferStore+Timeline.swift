@@ -3,7 +3,7 @@ import EventLog
 import Postgres
 import Records
 import Timeline
-import TransferMachine
+import TransferCore
 
 // The events of one task, from the log.
 extension TransferStore {

@@ -2,7 +2,7 @@ import Contracts
 import NIOHTTP1
 import OrderedCollections
 import Records
-import TransferMachine
+import TransferCore
 
 /// The data that a worker needs to run an attempt.
 struct AttemptAssignment: Record {

@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import OrderedCollections
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// The request and response of one attempt.
 struct AttemptExchange: Sendable {

@@ -1,6 +1,6 @@
 import Contracts
 import Synchronization
-import TransferMachine
+import TransferCore
 
 /// A task of a device.
 struct AttemptSlot: Hashable, Sendable {

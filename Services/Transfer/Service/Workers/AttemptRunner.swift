@@ -6,7 +6,7 @@ import Records
 import Runtime
 import ServiceKit
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// Runs one attempt: sends the request, stores the received bytes and reports durable progress.
 struct AttemptRunner: Sendable {

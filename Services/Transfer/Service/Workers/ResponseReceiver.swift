@@ -2,7 +2,7 @@ import Contracts
 import Crypto
 import NIOCore
 import Synchronization
-import TransferMachine
+import TransferCore
 
 /// Receives the bytes of an attempt: hashes them and writes them in pieces of 256 KiB.
 ///

@@ -11,7 +11,7 @@ import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import Telemetry
-import TransferMachine
+import TransferCore
 
 /// The transfer worker of a process. It runs the attempts that machines schedule, and stops those that machines end.
 ///

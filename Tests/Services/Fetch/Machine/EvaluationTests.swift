@@ -1,5 +1,5 @@
 import Contracts
-@testable import FetchMachine
+@testable import FetchCore
 import RandomScenarios
 import Machines
 import OrderedCollections

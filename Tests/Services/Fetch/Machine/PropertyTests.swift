@@ -1,5 +1,5 @@
 import Contracts
-import FetchMachine
+import FetchCore
 import RandomScenarios
 import Machines
 import OrderedCollections

@@ -1,4 +1,4 @@
-import FetchMachine
+import FetchCore
 import MachineTesting
 import Testing
 import Traces

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import Timeline
 
-@testable import LifecycleMachine
+@testable import LifecycleCore
 
 @Suite struct PlaceTests {
     /// Returns the haversine distance, with the mathematical functions of the system.

@@ -1,5 +1,5 @@
 import Contracts
-import LifecycleMachine
+import LifecycleCore
 import RandomScenarios
 import Machines
 import OrderedCollections

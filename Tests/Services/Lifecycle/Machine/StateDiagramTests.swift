@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import LifecycleMachine
+import LifecycleCore
 import RandomScenarios
 import Machines
 import OrderedCollections

@@ -5,7 +5,7 @@ import MachineTesting
 import Testing
 import Traces
 
-@testable import LifecycleMachine
+@testable import LifecycleCore
 
 @Suite("Versions of the stored state") struct StateVersionTests {
     @Test func `each older version can be read`() throws {

@@ -2,7 +2,7 @@ import Contracts
 import EventLog
 import HTTPKit
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import Postgres
 import Records
 import Runtime

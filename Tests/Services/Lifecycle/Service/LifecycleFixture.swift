@@ -4,7 +4,7 @@ import EventLog
 import Foundation
 import HTTPKit
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import Logging
 import NIOCore
 import NIOHTTP1

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import Contracts
 import EventLog
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import NIOCore
 import NIOHTTP1

@@ -1,6 +1,6 @@
 import Contracts
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import NIOHTTP1
 import Records
 import ServiceKit

@@ -1,7 +1,7 @@
 import Contracts
 import HTTPKit
 import Identity
-import LifecycleMachine
+import LifecycleCore
 import NIOHTTP1
 import Postgres
 import Records

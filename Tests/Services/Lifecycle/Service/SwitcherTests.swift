@@ -1,4 +1,4 @@
-import LifecycleMachine
+import LifecycleCore
 import MachineTesting
 import Records
 import Testing

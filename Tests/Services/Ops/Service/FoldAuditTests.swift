@@ -1,7 +1,7 @@
 import Contracts
 import EventLog
 import Foundation
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import Postgres
 import Records

@@ -1,6 +1,6 @@
 import Contracts
 import Foundation
-import LifecycleMachine
+import LifecycleCore
 import Machines
 import Records
 import TestSupport

@@ -2,7 +2,7 @@ import Contracts
 import RandomScenarios
 import Machines
 import OrderedCollections
-@testable import PushMachine
+@testable import PushCore
 import Records
 import MachineTesting
 import Testing

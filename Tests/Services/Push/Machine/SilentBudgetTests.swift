@@ -1,5 +1,5 @@
 import Contracts
-import PushMachine
+import PushCore
 import Testing
 import Timeline
 

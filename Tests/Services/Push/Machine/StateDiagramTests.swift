@@ -3,7 +3,7 @@ import Foundation
 import RandomScenarios
 import Machines
 import OrderedCollections
-import PushMachine
+import PushCore
 import Records
 import MachineTesting
 import Testing

@@ -5,7 +5,7 @@ import MachineTesting
 import Testing
 import Traces
 
-@testable import PushMachine
+@testable import PushCore
 
 @Suite("Versions of the stored state") struct StateVersionTests {
     @Test func `an upgraded state equals the fold of its history`() throws {

@@ -1,4 +1,4 @@
-import PushMachine
+import PushCore
 import MachineTesting
 import Testing
 import Traces

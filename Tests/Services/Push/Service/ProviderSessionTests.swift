@@ -1,7 +1,7 @@
 import Contracts
 import Crypto
 import JWTKit
-import PushMachine
+import PushCore
 import Testing
 import Timeline
 

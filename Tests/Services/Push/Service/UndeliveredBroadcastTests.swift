@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 import Postgres
-import PushMachine
+import PushCore
 import Records
 import TestSupport
 import Testing

@@ -6,7 +6,7 @@ import Records
 import MachineTesting
 import Testing
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// Full devices: the growth of existing tasks never exceeds the size limit of a state.
 @Suite(.ownThread) struct CrowdedDevices {

@@ -6,7 +6,7 @@ import Records
 import Testing
 import MachineTesting
 import Timeline
-import TransferMachine
+import TransferCore
 
 /// Random scenarios of a device and its workers. A failure names its seed.
 @Suite(.ownThread) struct TransferProperties {

@@ -1,6 +1,6 @@
 import Contracts
 import Testing
-import TransferMachine
+import TransferCore
 
 @Suite struct Resuming {
     private static func head(_ change: (inout ResponseHead) -> Void) -> ResponseHead {

@@ -1,4 +1,4 @@
-import TransferMachine
+import TransferCore
 import MachineTesting
 import Testing
 import Traces

@@ -7,7 +7,7 @@ import OrderedCollections
 import TestSupport
 import Testing
 import Timeline
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

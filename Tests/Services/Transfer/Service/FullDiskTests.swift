@@ -5,7 +5,7 @@ import NIOHTTP1
 import Records
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 /// Transfers and uploads on a full disk.
 @Suite(.tags(.database, .processes), .serialized) struct FullDisks {

@@ -6,7 +6,7 @@ import HTTPTypes
 import NIOHTTP1
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

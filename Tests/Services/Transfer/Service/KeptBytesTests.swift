@@ -7,7 +7,7 @@ import Postgres
 import Records
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

@@ -3,7 +3,7 @@ import HTTPKit
 import OrderedCollections
 import Records
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

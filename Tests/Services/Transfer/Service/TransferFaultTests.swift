@@ -5,7 +5,7 @@ import NIOHTTP1
 import Records
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 /// Kills, stops and disconnects processes while bytes move.
 @Suite(.tags(.database, .processes), .serialized) struct TransferFaults {

@@ -1,6 +1,6 @@
 import Contracts
 import Machines
-import TransferMachine
+import TransferCore
 
 /// A store of the secrets of apps, which are neither in the log nor in the state of the machine.
 protocol CredentialSource: Sendable {

@@ -2,7 +2,7 @@ import Contracts
 import Crypto
 import Foundation
 import NIOHTTP1
-import TransferMachine
+import TransferCore
 
 /// A supported authentication scheme that a server offers. Other schemes, such as Bearer, ask nothing of the app: the
 /// response of the server is the result.

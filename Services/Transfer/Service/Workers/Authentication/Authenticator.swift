@@ -1,6 +1,6 @@
 import Contracts
 import NIOHTTP1
-import TransferMachine
+import TransferCore
 
 /// Answers the authentication challenges of one fetch (RFC 9110 section 11).
 struct Authenticator {

@@ -2,7 +2,7 @@ import Contracts
 import Crypto
 import Foundation
 import NIOSSL
-import TransferMachine
+import TransferCore
 
 /// The verification of a server's certificate.
 enum CertificateVerification: Sendable, Hashable {

@@ -1,7 +1,7 @@
 import Contracts
 import Foundation
 import NIOHTTP1
-import TransferMachine
+import TransferCore
 
 /// A request, which each redirect changes.
 struct FetchRequest: Sendable {

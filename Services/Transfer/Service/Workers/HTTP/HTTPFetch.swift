@@ -3,7 +3,7 @@ import Contracts
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import TransferMachine
+import TransferCore
 
 /// A request as the daemon makes it. It follows redirects without asking the app, checks every hop against the allowed
 /// origins, and answers challenges with the app's credentials.

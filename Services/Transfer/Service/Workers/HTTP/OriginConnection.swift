@@ -2,7 +2,7 @@ import AsyncHTTPClient
 import Contracts
 import NIOCore
 import NIOSSL
-import TransferMachine
+import TransferCore
 
 /// A connection for one request and its response.
 struct OriginConnection: Sendable {

@@ -1,6 +1,6 @@
 import NIOCore
 import ServiceKit
-import TransferMachine
+import TransferCore
 
 /// The origins that tasks may use. Listed origins may have any address. With `*`, tasks may also use every other origin
 /// whose addresses are all public.

@@ -6,7 +6,7 @@ import OrderedCollections
 import Records
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 /// Downloads on several devices, and the checks that must hold after every fault.
 struct Downloads: Sendable {

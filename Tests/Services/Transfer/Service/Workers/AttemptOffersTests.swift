@@ -1,6 +1,6 @@
 import Contracts
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

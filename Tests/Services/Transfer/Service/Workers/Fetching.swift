@@ -3,7 +3,7 @@ import Contracts
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import TransferMachine
+import TransferCore
 import Synchronization
 
 @testable import TransferService

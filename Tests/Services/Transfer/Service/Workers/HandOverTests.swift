@@ -4,7 +4,7 @@ import NIOHTTP1
 import Records
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 /// Hand-over between workers, and their reports.
 @Suite(.tags(.database, .processes), .serialized) struct HandingOver {

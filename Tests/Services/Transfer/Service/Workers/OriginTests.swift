@@ -3,7 +3,7 @@ import NIOCore
 import NIOSSL
 import TestSupport
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 

@@ -2,7 +2,7 @@ import Contracts
 import NIOCore
 import NIOHTTP1
 import Testing
-import TransferMachine
+import TransferCore
 
 @testable import TransferService
 
