@@ -41,7 +41,7 @@ final class Witness: Sendable {
             .POST, .transfer, app + "/sessions/s/downloads",
             [
                 "url": .string(suite.address(.transfer) + "/content/none"),
-                "earliestBeginDate": "2099-01-01T00:00:00.000Z", "resume": true,
+                "earliestBeginDate": "2099-01-01T00:00:00.000Z",
             ])
         for service in [SuiteService.fetch, .push] {
             // From now on, both services know the device.
@@ -120,7 +120,7 @@ final class Witness: Sendable {
             (.PATCH, "/v1/devices/\(Self.device)/conditions", ["battery": ["level": isOdd ? 0.75 : 0.5]])
         case .fetch: (.PUT, Self.app + "/minimum-interval", ["interval": .int(3600 + number % 100)])
         case .push: (.PUT, "/v1/devices/\(Self.device)/throttle", ["enabled": .bool(!isOdd)])
-        case .transfer: (.POST, Self.app + "/sessions/s/tasks/1/" + (isOdd ? "suspend" : "resume"), nil)
+        case .transfer: (.POST, Self.app + "/sessions/s/tasks/1/" + (isOdd ? "resume" : "suspend"), nil)
         case .ops: (.GET, "/v1/clock", nil)
         }
     }

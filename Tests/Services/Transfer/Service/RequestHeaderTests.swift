@@ -1,5 +1,4 @@
 import Contracts
-import HTTPKit
 import OrderedCollections
 import Records
 import Testing
@@ -28,7 +27,7 @@ import TransferCore
         let separated = try Self.download(fields).headers.separated
         #expect(separated.open == ["X-A": "a"] && separated.secret?.values == [name: "a"])
         let session: JSON = ["httpAdditionalHeaders": Self.object(Self.field(name))]
-        #expect(throws: Problem.self, "a session keeps its headers in the log") {
+        #expect(throws: DocumentError.self, "a session keeps its headers in the log") {
             try SessionConfiguration(received: session.bytes)
         }
     }
@@ -40,16 +39,16 @@ import TransferCore
 
     @Test(arguments: ["Proxy-Authorization", "Host", "Range", "Content-Length", "X A", ""])
     func `a field that the transfer sets itself is refused`(name: String) {
-        #expect(throws: Problem.self) { try Self.download(Self.field(name)) }
+        #expect(throws: DocumentError.self) { try Self.download(Self.field(name)) }
     }
 
     @Test func `credentials have a length limit of their own`() throws {
         let open = Self.field("X-A", 4096 - 3)
         let secret = Self.field("Cookie", 8192 - 6)
         #expect(throws: Never.self) { try Self.download(open.merging(secret) { $1 }) }
-        #expect(throws: Problem.self) { try Self.download(Self.field("X-A", 4096 - 2)) }
-        #expect(throws: Problem.self) { try Self.download(Self.field("Cookie", 8192 - 5)) }
-        #expect(throws: Problem.self) {
+        #expect(throws: DocumentError.self) { try Self.download(Self.field("X-A", 4096 - 2)) }
+        #expect(throws: DocumentError.self) { try Self.download(Self.field("Cookie", 8192 - 5)) }
+        #expect(throws: DocumentError.self) {
             try Self.download(Self.field("Cookie", 5000).merging(Self.field("Authorization", 5000)) { $1 })
         }
     }
@@ -63,6 +62,6 @@ import TransferCore
         #expect(
             try command(["Authorization": "Bearer b"])
                 == .downloadResuming(app: "a", session: "s", resumeData: "d", changes))
-        #expect(throws: Problem.self) { try command(["X-A": "b"]) }
+        #expect(throws: DocumentError.self) { try command(["X-A": "b"]) }
     }
 }
