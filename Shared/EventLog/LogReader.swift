@@ -24,7 +24,8 @@ public enum LogReader {
 
     /// Reads events of some types behind a consumer's cursor in each of some partitions, oldest first, within
     /// ``scanLimit``. One round trip reads the cursors and their events. Parameters: partitions, consumer, the most
-    /// events of each partition, types.
+    /// events of each partition, types, the first and the last day to read. The days are ``anyDays`` or those of
+    /// partitions, in days since 2000-01-01. They keep the executor from opening the tables of other days.
     public static let behindCursors = Statement(
         """
         SELECT e.* FROM unnest($1::int4[], $3::int8[]) AS a (asked, most)
@@ -34,9 +35,13 @@ public enum LogReader {
             SELECT \(columns) FROM bus.events
             WHERE partition = a.asked AND type = ANY($4)
                 AND log_offset > c.position AND log_offset <= c.position + \(scanLimit)
+                AND day BETWEEN date '2000-01-01' + $5::int4 AND date '2000-01-01' + $6::int4
             ORDER BY log_offset LIMIT a.most) AS e
         ORDER BY e.partition, e.log_offset
         """)
+
+    /// The bounds of days that exclude no table.
+    public static let anyDays = -1_000_000...2_000_000
 
     /// Reads all events after an offset, oldest first. Parameters: partition, offset, limit.
     public static let all = Statement(

@@ -22,6 +22,26 @@ struct GatherRequest<M: Machine>: Sendable {
     var unreadable: [AggregateKey: Int]
     /// The last outage and the last key that was notified of it.
     var notified: (outage: Outage, key: String)?
+    var days = UnreadDays()
+}
+
+/// The days of the log that can have unread events of a partition, in days since 2000-01-01. Days never go back within a
+/// partition, and cursors never go back.
+struct UnreadDays: Sendable, Equatable {
+    /// The day of the head when the log was last read to it; nil if unknown.
+    var first: Int?
+    /// The last known day of the head; nil if unknown.
+    var last: Int?
+
+    /// The days of several partitions.
+    static func union(_ days: some Collection<UnreadDays>) -> UnreadDays {
+        let (first, last) = (days.compactMap(\.first), days.compactMap(\.last))
+        return UnreadDays(
+            first: first.count == days.count ? first.min() : nil, last: last.count == days.count ? last.max() : nil)
+    }
+
+    /// Whether they include the day of a head, so that the bounds exclude no event up to it.
+    func includes(_ day: Int) -> Bool { last.map { day <= $0 } ?? true }
 }
 
 /// The data of one partition for a batch, read under the lock of the cursor.
@@ -29,6 +49,8 @@ struct BatchInput<M: Machine>: Sendable {
     var storedPosition = 0
     var position = 0
     var head = 0
+    /// The day of the head, in days since 2000-01-01.
+    var day = 0
     /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
     var now = Instant.epoch
     var lastBatch: UUID?

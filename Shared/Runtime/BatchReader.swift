@@ -98,7 +98,7 @@ struct BatchReader<M: Machine> {
             found[partition]?.stored[key] = (fingerprint, answer)
         }
         for row in rows[statesAt..<logAt].joined() { try take(state: row) }
-        try takeLog(log, until: until, Array(rows[logAt..<slotsAt]))
+        try await takeLog(log, until: until, Array(rows[logAt..<slotsAt]))
         for (request, rows) in zip(slots, rows[slotsAt...]) {
             let slots = try restored(request, rows)
             found[request.partition]?.slots = slots
@@ -143,6 +143,7 @@ struct BatchReader<M: Machine> {
         let partition = try row.decode(Int.self, at: 6)
         let head = try row.decode(Int.self, at: 4)
         found[partition]?.head = head
+        found[partition]?.day = try row.decode(Int.self, at: 7)
         found[partition]?.now = sample.now
     }
 
@@ -167,13 +168,7 @@ struct BatchReader<M: Machine> {
 
     private func readLog(_ log: [GatherRequest<M>], until: Instant) -> [Query] {
         guard !log.isEmpty else { return [] }
-        let partitions = log.map { Int32($0.partition) }
-        let limits = log.map { $0.log ?? 0 }
-        var queries = [
-            Query(
-                LogReader.behindCursors,
-                [.int4s(partitions), .text(M.name), .ints(limits), .texts(M.follows.sorted())])
-        ]
+        var queries = [readEvents(log, in: UnreadDays.union(log.map(\.days)))]
         for hasParkedKeys in [false, true] {
             let some = log.filter { $0.hasParkedKeys == hasParkedKeys }
             guard !some.isEmpty else { continue }
@@ -188,8 +183,23 @@ struct BatchReader<M: Machine> {
         return queries
     }
 
-    private mutating func takeLog(_ log: [GatherRequest<M>], until: Instant, _ rows: [Rows]) throws {
-        guard let first = rows.first else { return }
+    private func readEvents(_ log: [GatherRequest<M>], in days: UnreadDays) -> Query {
+        Query(
+            LogReader.behindCursors,
+            [
+                .int4s(log.map { Int32($0.partition) }), .text(M.name), .ints(log.map { $0.log ?? 0 }),
+                .texts(M.follows.sorted()), .int4(Int32(days.first ?? LogReader.anyDays.lowerBound)),
+                .int4(Int32(days.last ?? LogReader.anyDays.upperBound)),
+            ])
+    }
+
+    private mutating func takeLog(_ log: [GatherRequest<M>], until: Instant, _ rows: [Rows]) async throws {
+        guard var first = rows.first else { return }
+        let days = UnreadDays.union(log.map(\.days))
+        if log.contains(where: { request in found[request.partition].map { !days.includes($0.day) } ?? false }) {
+            // A new day has begun, so the bounds may have excluded events.
+            first = try await connection.execute(readEvents(log, in: UnreadDays(first: days.first)))
+        }
         var events: [Int: [Event]] = [:]
         for row in first {
             let event = try LogReader.event(row)

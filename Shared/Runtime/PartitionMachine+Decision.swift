@@ -10,6 +10,7 @@ extension PartitionMachine {
     /// Handles the gathered inputs: records those that may end the process, then decides.
     mutating func decide(_ attempt: Attempt, _ input: BatchInput<M>, now: ContinuousClock.Instant) -> [Action] {
         hasParkedKeys = input.hasParkedKeys
+        days.last = input.day
         if input.isAtHead { nextDue = input.nextDue }
         if !input.isCacheValid { slots = nil }
         let names = unrecordedCommands(of: attempt, input)
@@ -188,7 +189,8 @@ extension PartitionMachine {
             return finish(attempt, unchanged(batch, input, hasMore: input.hasMore), now: now)
         }
         let done = BatchOutcome(
-            batch: batch, lastBatch: batch.id, hasMore: input.hasMore, isThrough: input.isThrough, halt: input.halt)
+            batch: batch, lastBatch: batch.id, hasMore: input.hasMore, isThrough: input.isThrough,
+            readDay: input.isAtHead ? input.day : nil, halt: input.halt)
         phase = .committing(attempt, input, done, name: name, cleared: cleared)
         return [
             .commit(
@@ -201,7 +203,7 @@ extension PartitionMachine {
     private func unchanged(_ batch: Batch<M>, _ input: BatchInput<M>, hasMore: Bool) -> BatchOutcome<M> {
         BatchOutcome(
             batch: batch, head: input.head, lastBatch: input.lastBatch, hasMore: hasMore, isThrough: input.isThrough,
-            halt: input.halt)
+            readDay: input.isAtHead ? input.day : nil, halt: input.halt)
     }
 
     /// Records the last notified key, after the commit or if there was nothing to commit.

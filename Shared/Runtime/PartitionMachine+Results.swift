@@ -31,6 +31,7 @@ extension PartitionMachine {
         reached()
         heldUpSince = nil
         isAlone = false
+        if let day = done.readDay { days.first = day }
         let result = quarantine.committed(
             attempt.plan, hasData: !batch.events.isEmpty, isThrough: done.isThrough, now: now)
         var actions: [Action] = []

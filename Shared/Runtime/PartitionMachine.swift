@@ -100,6 +100,7 @@ struct PartitionMachine<M: Machine>: Sendable {
     /// The slot reservations under the machine's ceiling; nil if unknown.
     var slots: SlotAllocator?
     var hasParkedKeys = false
+    var days = UnreadDays()
     /// The earliest known deadline.
     var nextDue: Instant?
 
@@ -197,5 +198,7 @@ struct BatchOutcome<M: Machine>: Sendable {
     var hasMore = false
     /// Whether no input from the log was left.
     var isThrough = false
+    /// The day of the head, if the log was read to it.
+    var readDay: Int?
     var halt: String?
 }

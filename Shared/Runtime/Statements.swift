@@ -124,10 +124,12 @@ struct Statements: Sendable {
     /// Returns the offset of an event after another offset; null if it is not there, or without an id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
-    /// The clock's setting, the head of each partition, and the database's own time.
+    /// The clock's setting, the head of each partition, the database's own time, and the day of the head in days since
+    /// 2000-01-01.
     static let clockAndHeads = Statement(
         """
-        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp(), p.partition::int8
+        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp(), p.partition::int8,
+            (p.day - date '2000-01-01')::int8
         FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = ANY($1)
         """)
     /// Returns each key's last event between two offsets that has one of the types. Parameters: partition, offset,

@@ -64,6 +64,9 @@ struct DoorSuite: Sendable {
         }
     }
 
+    /// The wake of the app; nil without one.
+    var wake: String? { lifecycle.state(Self.key).apps[Self.app]?.wakes.keys.first }
+
     /// Returns the device's push token of a kind.
     func token(of kind: TokenKind) -> PushToken? {
         push.state(Self.key).apps[Self.app]?.token(of: kind).flatMap { PushToken($0.token) }
@@ -77,14 +80,17 @@ struct DoorFault: Error, CustomStringConvertible {
 }
 
 extension DoorSuite {
-    /// Devices with much under way: an app on screen, one in the background, one of an old generation.
-    /// Those of the newest generation are twice in the list, because an old one refuses most documents.
+    /// Devices with much under way: an app on screen, one in the background, one that was woken for a task, one on the
+    /// oldest generation. The first two come three times, because the others refuse most documents.
     static func devices() throws -> [DoorSuite] {
         let onScreen = try DoorSuite(.ios18)
         var inBackground = onScreen
         try inBackground.submit(.beginTask(app: app, TaskRequest(name: "t")), \.lifecycle)
         try inBackground.submit(.transition(app: app, .home), \.lifecycle)
-        return [onScreen, onScreen, inBackground, inBackground, try DoorSuite(.ios6)]
+        var woken = inBackground
+        try woken.submit(.simulateTaskLaunch(app: app, identifier: "task"), \.fetch)
+        let usual = [onScreen, inBackground]
+        return usual + usual + usual + [woken, try DoorSuite(.ios6)]
     }
 
     private init(_ profile: ProfileName) throws {

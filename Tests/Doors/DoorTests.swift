@@ -9,7 +9,7 @@ import Testing
 /// Every reader can read each accepted document.
 @Suite struct DoorTests {
     /// The number of documents in each run; a million by hand, with `DORMOUSE_DOCUMENTS=1000000`.
-    private static let count = ProcessInfo.processInfo.environment["DORMOUSE_DOCUMENTS"].flatMap { Int($0) } ?? 1000
+    private static let count = ProcessInfo.processInfo.environment["DORMOUSE_DOCUMENTS"].flatMap { Int($0) } ?? 2000
     /// The number of consecutive documents for the same device.
     private static let row = 20
 

@@ -1,4 +1,5 @@
 import Contracts
+import HTTPKit
 import LifecycleCore
 import Records
 
@@ -48,10 +49,13 @@ extension Door {
         .rest(TaskRequest.self, ["name": "sync", "expirationHandler": true], \.lifecycle) {
             .beginTask(app: app, $0)
         },
-        .rest(
-            WakeCompletion.self, ["bytesReceived": 1000, "result": "newData", "snapshot": "s", "success": true],
-            \.lifecycle
-        ) { .completeWake(app: app, wake: "w", $0) },
+        Door(
+            "lifecycle.WakeCompletion",
+            ["bytesReceived": 1000, "result": "newData", "snapshot": "s", "success": true]
+        ) { document, suite, _ in
+            let completion = try WakeCompletion(received: document)
+            try suite.submit(.completeWake(app: app, wake: suite.wake ?? "w", completion), \.lifecycle)
+        },
         .rest(
             ActivityRequest.self,
             ["allowsBackgroundLocationUpdates": true, "pausesLocationUpdatesAutomatically": false], \.lifecycle

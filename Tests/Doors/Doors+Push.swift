@@ -9,6 +9,13 @@ import Timeline
 @testable import PushService
 
 extension Door {
+    private static let publicKey = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEN6vvtpdeEkrsgRG8YgcW/pw6Tg0O
+        omXeFMrAEQmPqC1qxFESBXf05MXG4430TY07k+vzqHgYR4Po9H8o3CeSqQ==
+        -----END PUBLIC KEY-----
+        """
+
     static let push: [Door] = [
         .rest(
             RegistrationDocument.self,
@@ -21,7 +28,10 @@ extension Door {
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
         .rest(
             "push", ProviderKeyDocument.self,
-            ["keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "environment": "sandbox", "publicKey": "", "topics": ["a"]]),
+            [
+                "keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "environment": "sandbox",
+                "publicKey": .string(publicKey), "topics": ["a"],
+            ]),
         Door("push payload", alert, isFreeForm: true) { document, suite, documents in
             var headers = [
                 "apns-topic": DoorSuite.app, "apns-push-type": documents.pick(["alert", "background", "voip"]),

@@ -25,7 +25,7 @@ import Timeline
             try await fixture.transition("d1", "swipe")
             let ends = try await fixture.send("GET", "/v1/devices/d1/apps/a/terminations")
             #expect(ends["items"]?.items?.map { $0["reason"] } == ["forceQuit", "crash"])
-            #expect(ends["items"]?[0]?["code"] == .null && ends["items"]?[0]?["from"] == "suspended")
+            #expect(ends["items"]?[0]?["code"] == nil && ends["items"]?[0]?["from"] == "suspended")
             #expect(try #require(ends["items"]?[1]?["sinceLaunch"]?.double) >= 0)
             #expect(ends["counts"] == ["background": ["forceQuit": 1], "foreground": ["crash": 1]])
             #expect(ends["exitData"]?["foregroundExitData"]?["cumulativeAbnormalExitCount"] == 1)

@@ -1,4 +1,5 @@
 import Contracts
+import HTTPKit
 import OrderedCollections
 import Records
 import Testing
@@ -62,6 +63,6 @@ import TransferCore
         #expect(
             try command(["Authorization": "Bearer b"])
                 == .downloadResuming(app: "a", session: "s", resumeData: "d", changes))
-        #expect(throws: DocumentError.self) { try command(["X-A": "b"]) }
+        #expect(throws: Problem.self) { try command(["X-A": "b"]) }
     }
 }
