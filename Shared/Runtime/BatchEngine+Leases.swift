@@ -27,7 +27,7 @@ extension BatchEngine {
         let inbox = inboxes[partition]
         // The poll has reached the database. A batch under way reports its own result.
         if !isBusy[partition] {
-            machines[partition].reached()
+            machines[partition].unreachableSince = nil
             inbox.set(isUnreachable: false)
         }
         guard machines[partition].lease != nil else {

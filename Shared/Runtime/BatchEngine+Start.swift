@@ -21,7 +21,7 @@ extension BatchEngine {
                 let isFull =
                     sharedTransactions >= limits.transactions || shared.count >= limits.partitions
                     || commands >= limits.commands
-                guard !isFull, hasCommands || nextLook <= now else {
+                guard !isFull, hasCommands || machines[partition].isBehind || nextLook <= now else {
                     if !hasCommands, nextLook > now {
                         setAlarm(at: nextLook, &tasks)
                     } else {
@@ -52,8 +52,9 @@ extension BatchEngine {
         _ shared: [(partition: Int, plan: BatchPlan)], now: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup
     ) {
         guard !shared.isEmpty else { return }
-        let readsLog = shared.contains { $0.plan.log != nil }
-        if readsLog { lastLook = now }
+        // Other partitions with commands would put off the looks of the rest for ever.
+        let isPaced = shared.contains { $0.plan.log != nil && inboxes[$0.partition].queue.isEmpty }
+        if isPaced { lastLook = now }
         // The partitions share the time for decisions too, because they hold each other's locks.
         let portion = max(.milliseconds(2), .milliseconds(25) / shared.count)
         let steps = shared.compactMap { partition, plan in
@@ -62,7 +63,7 @@ extension BatchEngine {
             return begin(partition, plan)
         }
         sharedTransactions += 1
-        tasks.addTask { await self.runShared(steps, readsLog: readsLog) }
+        tasks.addTask { await self.runShared(steps, isPaced: isPaced) }
     }
 
     private func begin(_ partition: Int, _ plan: BatchPlan) -> Step? {

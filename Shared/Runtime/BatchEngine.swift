@@ -20,7 +20,7 @@ actor BatchEngine<M: Machine> {
     struct Limits: Sendable {
         /// The most shared transactions at a time. Meanwhile inputs gather. The services and PostgreSQL share the
         /// processors, so more are of use only on larger machines.
-        var transactions = max(1, ProcessInfo.processInfo.activeProcessorCount / 4)
+        var transactions = min(2, max(1, ProcessInfo.processInfo.activeProcessorCount / 4))
         /// The most partitions of a transaction. A distributed database needs 1: its partitions commit on different
         /// nodes.
         var partitions = Int.max
@@ -51,7 +51,7 @@ actor BatchEngine<M: Machine> {
     private let aloneTurns = AsyncSemaphore(1)
     /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
     private let trials = AsyncSemaphore(1)
-    /// The start of the last shared transaction that read the log.
+    /// The start of the last shared transaction with a partition that had no commands.
     var lastLook = ContinuousClock.now
     /// The partition that comes first, so that low numbers do not displace others from full transactions.
     var firstPartition = 0
@@ -94,8 +94,8 @@ actor BatchEngine<M: Machine> {
     }
 
     /// Makes partitions read the log to its head at once, because somebody waits for it.
-    nonisolated func hurry(_ partitions: some Sequence<Int>) {
-        pace.hurry(at: .now)
+    nonisolated func hurry(_ partitions: some Sequence<Int>, for time: Duration) {
+        pace.hurry(at: .now, for: time)
         for partition in partitions { inboxes[partition].look() }
         wake()
     }
@@ -131,10 +131,10 @@ actor BatchEngine<M: Machine> {
 
     // MARK: Batches
 
-    func runShared(_ steps: [Step], readsLog: Bool) async {
+    func runShared(_ steps: [Step], isPaced: Bool) async {
         let start = ContinuousClock.now
         let later = await transact(steps)
-        if readsLog { pace.batchTook(start.duration(to: .now)) }
+        if isPaced { pace.batchTook(start.duration(to: .now)) }
         sharedTransactions -= 1
         resumptions += later
         let waiting = Set(later.map(\.partition))

@@ -25,11 +25,13 @@ struct GatherRequest<M: Machine>: Sendable {
     var days = UnreadDays()
 }
 
-/// The days of the log that can have unread events of a partition, in days since 2000-01-01. Days never go back within a
-/// partition, and cursors never go back.
+/// The days of the log that can have unread events of a partition, in days since 2000-01-01. Later offsets never have
+/// earlier days.
 struct UnreadDays: Sendable, Equatable {
     /// The day of the head when the log was last read to it; nil if unknown.
     var first: Int?
+    /// That head. The first day counts only for a cursor that has reached it.
+    var firstHead = 0
     /// The last known day of the head; nil if unknown.
     var last: Int?
 
@@ -40,8 +42,11 @@ struct UnreadDays: Sendable, Equatable {
             first: first.count == days.count ? first.min() : nil, last: last.count == days.count ? last.max() : nil)
     }
 
-    /// Whether they include the day of a head, so that the bounds exclude no event up to it.
-    func includes(_ day: Int) -> Bool { last.map { day <= $0 } ?? true }
+    /// Whether the days exclude no event after a position, up to a head with this day. After a restore of the database
+    /// the position may be before the known head, or the day before the known one.
+    func include(everythingAfter position: Int, upTo day: Int) -> Bool {
+        (first.map { position >= firstHead && day >= $0 } ?? true) && (last.map { day <= $0 } ?? true)
+    }
 }
 
 /// The data of one partition for a batch, read under the lock of the cursor.

@@ -195,11 +195,12 @@ struct BatchReader<M: Machine> {
 
     private mutating func takeLog(_ log: [GatherRequest<M>], until: Instant, _ rows: [Rows]) async throws {
         guard var first = rows.first else { return }
-        let days = UnreadDays.union(log.map(\.days))
-        if log.contains(where: { request in found[request.partition].map { !days.includes($0.day) } ?? false }) {
-            // A new day has begun, so the bounds may have excluded events.
-            first = try await connection.execute(readEvents(log, in: UnreadDays(first: days.first)))
+        let isComplete = log.allSatisfy { request in
+            guard let input = found[request.partition] else { return true }
+            return request.days.include(everythingAfter: input.storedPosition, upTo: input.day)
         }
+        // For example a new day has begun.
+        if !isComplete { first = try await connection.execute(readEvents(log, in: UnreadDays())) }
         var events: [Int: [Event]] = [:]
         for row in first {
             let event = try LogReader.event(row)

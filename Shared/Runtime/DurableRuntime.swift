@@ -58,7 +58,7 @@ public final class DurableRuntime<M: Machine>: Service {
             let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
             return try await pool.execute(position, keyParameters, rowsExpected: 1)[0].decode(Int.self)
         } hurry: {
-            engine.hurry([$0])
+            engine.hurry([$0], for: CursorWatch.pause * 2)
         }
         leases = LeaseKeeper(options, member: member, engine: engine, logger: logger)
         sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
@@ -81,7 +81,7 @@ public final class DurableRuntime<M: Machine>: Service {
                 for partition in wakeUp.partitions where engine.inboxes.indices.contains(partition) {
                     if engine.inboxes[partition].hear(isOfInterest: isOfInterest) { engine.wake() }
                 }
-            case .settling: engine.hurry(engine.inboxes.indices)
+            case .settling: engine.hurry(engine.inboxes.indices, for: FollowerPace.settlingTime)
             case .wakeUp, .clock: break
             }
         }

@@ -6,7 +6,7 @@ import Synchronization
 /// soon, so that events are handled in milliseconds. While processors are short, batches take longer and start less
 /// often. Then each batch holds more events, and commands get the time.
 ///
-/// Nothing paces while somebody waits for the log to be read.
+/// Nothing paces while somebody waits for this process to read the log.
 final class FollowerPace: Sendable {
     /// The limits of the interval between the starts of two batches.
     struct Limits: Sendable {
@@ -16,8 +16,8 @@ final class FollowerPace: Sendable {
         var factor = 4
     }
 
-    /// How long a request to hurry counts. A longer wait repeats it.
-    static var hurryTime: Duration { .milliseconds(250) }
+    /// How long a hint that a clock advance settles counts. A longer advance repeats it.
+    static var settlingTime: Duration { .milliseconds(250) }
 
     private struct State {
         /// The mean time of the last batches.
@@ -40,12 +40,13 @@ final class FollowerPace: Sendable {
 
     /// Takes note of the time of a batch.
     func batchTook(_ time: Duration) {
-        state.withLock { $0.batch += (time - $0.batch) / 4 }
+        // Clamped, because one batch that waited for a lock says little about the next ones.
+        state.withLock { $0.batch += (min(time, limits.longest) - $0.batch) / 4 }
     }
 
-    /// Lets batches start at once for ``hurryTime``, because somebody waits for the log to be read.
-    func hurry(at now: ContinuousClock.Instant) {
-        state.withLock { $0.hurriesUntil = now + Self.hurryTime }
+    /// Lets batches start at once for a time, because somebody waits for this process to read the log.
+    func hurry(at now: ContinuousClock.Instant, for time: Duration) {
+        state.withLock { $0.hurriesUntil = max($0.hurriesUntil ?? now, now + time) }
     }
 
     /// Whether somebody waits for the log to be read.

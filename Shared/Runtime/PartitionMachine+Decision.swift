@@ -190,7 +190,7 @@ extension PartitionMachine {
         }
         let done = BatchOutcome(
             batch: batch, lastBatch: batch.id, hasMore: input.hasMore, isThrough: input.isThrough,
-            readDay: input.isAtHead ? input.day : nil, halt: input.halt)
+            readTo: input.isAtHead ? (input.head, input.day) : nil, halt: input.halt)
         phase = .committing(attempt, input, done, name: name, cleared: cleared)
         return [
             .commit(
@@ -203,7 +203,7 @@ extension PartitionMachine {
     private func unchanged(_ batch: Batch<M>, _ input: BatchInput<M>, hasMore: Bool) -> BatchOutcome<M> {
         BatchOutcome(
             batch: batch, head: input.head, lastBatch: input.lastBatch, hasMore: hasMore, isThrough: input.isThrough,
-            readDay: input.isAtHead ? input.day : nil, halt: input.halt)
+            readTo: input.isAtHead ? (input.head, input.day) : nil, halt: input.halt)
     }
 
     /// Records the last notified key, after the commit or if there was nothing to commit.

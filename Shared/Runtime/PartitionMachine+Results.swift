@@ -31,7 +31,8 @@ extension PartitionMachine {
         reached()
         heldUpSince = nil
         isAlone = false
-        if let day = done.readDay { days.first = day }
+        if let read = done.readTo { (days.first, days.firstHead) = (read.day, read.head) }
+        if attempt.plan.log != nil { isBehind = done.hasMore }
         let result = quarantine.committed(
             attempt.plan, hasData: !batch.events.isEmpty, isThrough: done.isThrough, now: now)
         var actions: [Action] = []

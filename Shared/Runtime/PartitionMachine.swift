@@ -105,6 +105,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     var nextDue: Instant?
 
     var looksAtLog = false
+    /// Whether the last batch left events in the log. The next one starts without a pause.
+    var isBehind = false
     private(set) var noLookBefore: ContinuousClock.Instant
     /// Whether the next batch must not share its transaction, because a shared one failed.
     var isAlone = false
@@ -198,7 +200,7 @@ struct BatchOutcome<M: Machine>: Sendable {
     var hasMore = false
     /// Whether no input from the log was left.
     var isThrough = false
-    /// The day of the head, if the log was read to it.
-    var readDay: Int?
+    /// The head and its day, if the log was read to it.
+    var readTo: (head: Int, day: Int)?
     var halt: String?
 }

@@ -31,9 +31,10 @@ import Testing
     @Test func `a hurry lets batches start at once, for a while`() {
         let pace = FollowerPace()
         for _ in 1...100 { pace.batchTook(.milliseconds(5)) }
-        pace.hurry(at: now)
+        pace.hurry(at: now, for: .milliseconds(250))
+        pace.hurry(at: now, for: .milliseconds(20))
         #expect(pace.isHurried(at: now) && pace.interval(at: now) == .zero)
-        let later = now + FollowerPace.hurryTime
+        let later = now + .milliseconds(250)
         #expect(!pace.isHurried(at: later) && pace.interval(at: later) > .milliseconds(3))
     }
 }

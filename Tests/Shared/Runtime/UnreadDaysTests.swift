@@ -15,6 +15,7 @@ import Timeline
     private func atHead(_ day: Int) -> BatchInput<Counter> {
         var input = BatchInput<Counter>.pings()
         input.day = day
+        input.head = 7
         return input
     }
 
@@ -23,7 +24,7 @@ import Timeline
         #expect(play.machine.days == UnreadDays())
         _ = play.begin()
         play.send(.gathered(atHead(9460)))
-        #expect(play.machine.days == UnreadDays(first: 9460, last: 9460))
+        #expect(play.machine.days == UnreadDays(first: 9460, firstHead: 7, last: 9460))
     }
 
     @Test func `a batch without the log, or one that fails, does not move the first day`() {
@@ -35,14 +36,23 @@ import Timeline
         commands.day = 9461
         play.send(.gathered(commands))
         play.send(.committed(head: 1))
-        #expect(play.machine.days == UnreadDays(first: 9460, last: 9461))
+        #expect(play.machine.days == UnreadDays(first: 9460, firstHead: 7, last: 9461))
         play.machine.look(now: play.now)
         _ = play.begin()
         var events = BatchInput<Counter>.pings(1)
         events.day = 9462
         play.send(.gathered(events))
         play.send(.failed(Failures.fullDisk, isShared: false))
-        #expect(play.machine.days == UnreadDays(first: 9460, last: 9462))
+        #expect(play.machine.days == UnreadDays(first: 9460, firstHead: 7, last: 9462))
+    }
+
+    @Test(arguments: [(7, 9460, true), (9, 9461, true), (6, 9460, false), (7, 9462, false), (9, 9459, false)])
+    func `the bounds count only for a cursor at the known head or after it, and for known days`(
+        position: Int, day: Int, isIncluded: Bool
+    ) {
+        let days = UnreadDays(first: 9460, firstHead: 7, last: 9461)
+        #expect(days.include(everythingAfter: position, upTo: day) == isIncluded)
+        #expect(UnreadDays().include(everythingAfter: position, upTo: day))
     }
 
     @Test func `several partitions have the earliest first and the latest last day, or an unknown one`() {

@@ -1,4 +1,3 @@
--- compatible
 -- The `Authorization` and `Cookie` fields of the requests of tasks. The log has only their id. A row is deleted when its
 -- task ends.
 CREATE TABLE transfer.request_headers (

@@ -92,9 +92,11 @@ struct AttemptExchange: Sendable {
         request.body = body
         let runner = runner
         if let id = order.task.request.secretHeaders {
-            // Headers that are gone leave the decision to the server.
-            let secret = try await runner.credentials.headers(id, of: runner.key)
-            for (name, value) in secret?.values ?? [:] { request.headers.replaceOrAdd(name: name, value: value) }
+            // Without its headers the request would be another one: the task was cancelled, or they are lost.
+            guard let secret = try await runner.credentials.headers(id, of: runner.key) else {
+                throw FetchFailure(.authenticationRequired)
+            }
+            for (name, value) in secret.values { request.headers.replaceOrAdd(name: name, value: value) }
         }
         let fetch = HTTPFetch(
             origins: runner.origins, request: request,

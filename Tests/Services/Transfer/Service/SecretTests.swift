@@ -134,6 +134,15 @@ import Testing
         #expect(done["response"]?["status"]?.int == 200 && done.ends == ["connectionLost", "finished"])
         try await headersAreGone(suite)
 
+        // A request without its fields is another request: the task fails and the origin sees none.
+        let lost = try await suite.call(
+            .POST, suite.transferPort, session + "/downloads", #"{"url":"\#(url)","headers":\#(headers)}"#)
+        let last = try #require(lost.json["task"]?.int)
+        _ = try await suite.sql("DELETE FROM transfer.request_headers")
+        try await suite.call(.POST, suite.transferPort, "\(session)/tasks/\(last)/resume")
+        let failed = try await suite.completed(last)
+        #expect(failed["error"]?["code"]?.int == -1013, "\(failed)")
+
         let refused = try await suite.send(
             .POST, suite.transferPort, session + "x/downloads", headers: ["Content-Type": "application/json"],
             ByteBuffer(string: #"{"resume":true,"url":"\#(url)","headers":\#(headers)}"#))
