@@ -2,7 +2,7 @@ import Contracts
 import Records
 import Timeline
 
-extension Told {
+extension OrderContent {
     /// Creates an order with callbacks of the app's delegate, in order; nil if there are none.
     init?(_ callbacks: [Callback], deadline: Instant? = nil, _ data: [JSON.Member] = []) {
         self.init(callbacks.map(\.rawValue), deadline: deadline, data)
@@ -19,37 +19,38 @@ extension LifecycleEvent: OrderGiver {
     /// All types, so that only the switch below lists the events with orders.
     static let orderTypes = Set(catalogue.map(\.type))
 
-    var told: Told? {
+    var orderContent: OrderContent? {
         switch self {
-        case .appLaunched(let event): Told(event.callbacks, deadline: event.deadline)
-        case .appActivated(let event): Told(event.callbacks)
-        case .appResigned(let event): Told(event.callbacks, [.init("cause", .string(event.cause.rawValue))])
+        case .appLaunched(let event): OrderContent(event.callbacks, deadline: event.deadline)
+        case .appActivated(let event): OrderContent(event.callbacks)
+        case .appResigned(let event): OrderContent(event.callbacks, [.init("cause", .string(event.cause.rawValue))])
         case .appBackgrounded(let event):
-            Told(
+            OrderContent(
                 event.callbacks, deadline: event.deadline,
                 [
                     .init("cause", .string(event.cause.rawValue)),
                     .init("taskSeconds", .double(event.taskTime.seconds)),
                 ])
         case .appTerminating(let event):
-            Told(event.callbacks, deadline: event.deadline, [.init("reason", .string(event.reason.rawValue))])
-        case .appWoken(let event): event.told
+            OrderContent(event.callbacks, deadline: event.deadline, [.init("reason", .string(event.reason.rawValue))])
+        case .appWoken(let event): event.orderContent
         case .taskExpiring(let event):
-            Told(.expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
+            OrderContent(
+                .expiration, "expirationHandler", deadline: event.deadline, [.init("task", .string(event.task))])
         case .wakeExpiring(let event):
-            Told(
+            OrderContent(
                 .taskExpiration, "expirationHandler", deadline: event.deadline,
                 [.init("request", event.request.map { .string($0) } ?? .null), .init("wake", .string(event.wake))])
         case .activityStopped(let event):
-            Told(
+            OrderContent(
                 event.callbacks,
                 [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
-        case .regionCrossed(let event): Told(event.callbacks, [.init("region", .string(event.identifier))])
-        case .significantChangeReported(let event): Told(event.callbacks)
+        case .regionCrossed(let event): OrderContent(event.callbacks, [.init("region", .string(event.identifier))])
+        case .significantChangeReported(let event): OrderContent(event.callbacks)
         case .notificationResponded(let event):
-            Told(event.callbacks, [.init("notification", .string(event.notification))])
-        case .appSuspended: Told(.suspend, "suspend", [])
-        case .appTerminated(let event): event.told
+            OrderContent(event.callbacks, [.init("notification", .string(event.notification))])
+        case .appSuspended: OrderContent(.suspend, "suspend", [])
+        case .appTerminated(let event): event.orderContent
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
             .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
@@ -63,8 +64,8 @@ extension LifecycleEvent: OrderGiver {
 }
 
 extension LifecycleEvent.AppWoken {
-    fileprivate var told: Told {
-        Told(
+    fileprivate var orderContent: OrderContent {
+        OrderContent(
             .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: deadline,
             [
                 .init(callbacks), .init("kind", .string((kind?.rawValue ?? reason.rawValue))),
@@ -77,9 +78,9 @@ extension LifecycleEvent.AppWoken {
 
 extension LifecycleEvent.AppTerminated {
     /// Nil if there was no process: only the switcher entry was removed.
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         guard from != .notRunning else { return nil }
-        return Told(
+        return OrderContent(
             .terminate, "terminate",
             [
                 .init(callbacks), .init("code", code.map { .string($0.rawValue) } ?? .null),

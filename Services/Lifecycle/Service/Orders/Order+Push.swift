@@ -5,14 +5,14 @@ extension PushEvent: OrderGiver {
     static let orderTypes: Set<String> = [TokenRegistered.type]
 
     /// Notifications are not orders: `push` streams them. `lifecycle` gives the orders for their wakes.
-    var told: Told? {
+    var orderContent: OrderContent? {
         guard case .tokenRegistered(let event) = self else { return nil }
         var data: [JSON.Member] = [
             .init("environment", .string(event.environment.rawValue)), .init("kind", .string(event.kind.rawValue)),
             .init("token", .string(event.token)),
         ]
         if let activity = event.activity { data.insert(.init("activity", .string(activity)), at: 0) }
-        return Told([event.kind.callback], data)
+        return OrderContent([event.kind.callback], data)
     }
 }
 

@@ -8,16 +8,16 @@ extension TransferEvent: OrderGiver {
     ]
 
     /// The callbacks of a session's delegate (URLSessionTaskDelegate, URLSessionDownloadDelegate).
-    var told: Told? {
+    var orderContent: OrderContent? {
         switch self {
-        case .eventsDelivered(let event): event.told
-        case .progressMade(let event): event.told
-        case .responseReceived(let event): event.told
-        case .bodySent(let event): event.told
-        case .progressReported(let event): event.told
-        case .downloadFinished(let event): event.told
-        case .challengePresented(let event): event.told
-        case .sessionEnded(let event): event.told
+        case .eventsDelivered(let event): event.orderContent
+        case .progressMade(let event): event.orderContent
+        case .responseReceived(let event): event.orderContent
+        case .bodySent(let event): event.orderContent
+        case .progressReported(let event): event.orderContent
+        case .downloadFinished(let event): event.orderContent
+        case .challengePresented(let event): event.orderContent
+        case .sessionEnded(let event): event.orderContent
         default: nil
         }
     }
@@ -25,9 +25,9 @@ extension TransferEvent: OrderGiver {
 
 extension TransferEvent.EventsDelivered {
     /// One `didCompleteWithError` for each task, in the order in which they finished.
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         let completed = tasks.map { _ in "didCompleteWithError" }
-        return Told(
+        return OrderContent(
             finishesEvents ? completed + ["urlSessionDidFinishEvents"] : completed,
             [.init("session", .string(session)), .init("tasks", .array(tasks.map { .int($0) }))])
     }
@@ -41,9 +41,9 @@ extension TransferTaskEventData {
 extension TransferEvent.ProgressMade {
     /// At most one for each task in 250 ms and in 1 MiB, and one at the end of each attempt. Bytes are reported at this
     /// rate.
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         guard isDelivered else { return nil }
-        return Told(
+        return OrderContent(
             .transferProgress, "didWriteData",
             place + [
                 .init("bytesWritten", .int(bytesWritten)),
@@ -54,9 +54,9 @@ extension TransferEvent.ProgressMade {
 }
 
 extension TransferEvent.BodySent {
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         guard isDelivered else { return nil }
-        return Told(
+        return OrderContent(
             .transferProgress, "didSendBodyData",
             place + [
                 .init("bytesSent", .int(bytesSent)),
@@ -68,9 +68,9 @@ extension TransferEvent.BodySent {
 
 extension TransferEvent.ResponseReceived {
     /// Set if the transfer continues after existing bytes.
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         guard isDelivered, from > 0 else { return nil }
-        return Told(
+        return OrderContent(
             .transferProgress, "didResumeAtOffset",
             place + [
                 .init("expectedTotalBytes", response.completeLength.map { .int($0) } ?? .null),
@@ -81,38 +81,38 @@ extension TransferEvent.ResponseReceived {
 
 extension TransferEvent.ProgressReported {
     /// The last progress that a suspended app has missed, in the form of the missed callback.
-    fileprivate var told: Told? {
+    fileprivate var orderContent: OrderContent? {
         var data = place
         if let resumedAt { data.append(.init("fileOffset", .int(resumedAt))) }
         let expected: JSON = totalBytesExpected.map { .int($0) } ?? .null
         switch kind {
         case .download where bytes == 0:
-            return Told(.transferProgress, "didResumeAtOffset", data + [.init("expectedTotalBytes", expected)])
+            return OrderContent(.transferProgress, "didResumeAtOffset", data + [.init("expectedTotalBytes", expected)])
         case .download:
             data += [
                 .init("bytesWritten", .int(bytes)), .init("totalBytesExpectedToWrite", expected),
                 .init("totalBytesWritten", .int(totalBytes)),
             ]
-            return Told(.transferProgress, "didWriteData", data)
+            return OrderContent(.transferProgress, "didWriteData", data)
         case .upload:
             data += [
                 .init("bytesSent", .int(bytes)), .init("totalBytesExpectedToSend", expected),
                 .init("totalBytesSent", .int(totalBytes)),
             ]
-            return Told(.transferProgress, "didSendBodyData", data)
+            return OrderContent(.transferProgress, "didSendBodyData", data)
         }
     }
 }
 
 extension TransferEvent.DownloadFinished {
     /// The file stays until the callback completes with a claim, or until the deadline.
-    fileprivate var told: Told? { Told(["didFinishDownloadingTo"], deadline: until, place) }
+    fileprivate var orderContent: OrderContent? { OrderContent(["didFinishDownloadingTo"], deadline: until, place) }
 }
 
 extension TransferEvent.ChallengePresented {
     /// `URLAuthenticationChallenge` with its protection space.
-    fileprivate var told: Told? {
-        Told(
+    fileprivate var orderContent: OrderContent? {
+        OrderContent(
             .challenge, "didReceiveChallenge", deadline: until,
             place + [
                 .init("authenticationMethod", .string(challenge.authenticationMethod.rawValue)),
@@ -126,5 +126,7 @@ extension TransferEvent.ChallengePresented {
 }
 
 extension TransferEvent.SessionEnded {
-    fileprivate var told: Told? { Told(["didBecomeInvalidWithError"], [.init("session", .string(session))]) }
+    fileprivate var orderContent: OrderContent? {
+        OrderContent(["didBecomeInvalidWithError"], [.init("session", .string(session))])
+    }
 }

@@ -25,16 +25,17 @@ struct Order: Record {
 
     /// Creates the order that an event gives; nil if it gives none.
     init?(_ event: Event) {
-        guard let device = event.key.device, let app = event.app, let told = Self.givers[event.source]?.told(by: event)
+        guard let device = event.key.device, let app = event.app,
+            let content = Self.givers[event.source]?.orderContent(by: event)
         else { return nil }
         order = "\(event.partition):\(event.offset)"
         self.device = device
-        type = told.type
+        type = content.type
         self.app = app
-        name = told.name
+        name = content.name
         issuedAt = event.time
-        deadline = told.deadline
-        data = .object(told.data)
+        deadline = content.deadline
+        data = .object(content.data)
     }
 
     /// The event of the device's stream.

@@ -10,14 +10,14 @@ protocol OrderGiver: EventFamily {
     /// The types of events that may give an order. All others are skipped without decoding.
     static var orderTypes: Set<String> { get }
     /// The order that this event gives, if any.
-    var told: Told? { get }
+    var orderContent: OrderContent? { get }
 }
 
 extension OrderGiver {
     /// Returns the order of an event; nil if it gives none, or if its version is unknown.
-    static func told(by event: Event) -> Told? {
+    static func orderContent(by event: Event) -> OrderContent? {
         guard orderTypes.contains(event.type) else { return nil }
-        return (try? Self(type: event.type, version: event.version, data: event.data))?.told
+        return (try? Self(type: event.type, version: event.version, data: event.data))?.orderContent
     }
 }
 
@@ -36,7 +36,7 @@ extension Order {
 }
 
 /// The content of an order.
-struct Told {
+struct OrderContent {
     var type: Order.Kind
     var name: String
     var deadline: Instant?

@@ -87,9 +87,9 @@ extension LifecycleRoutes {
 
     /// Streams orders until another stream of the same device begins.
     private func stream(_ device: String, after: Int, _ context: ServiceContext) throws -> Response {
-        let told = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
+        let orders = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
         let replaced = streams.begin(device)
-        let steps = merge(told.map(Step.order), replaced.map { Step.end })
+        let steps = merge(orders.map(Step.order), replaced.map { Step.end })
         // `prefix` is declared as throwing because its base may throw. This base never throws.
         let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
         let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }

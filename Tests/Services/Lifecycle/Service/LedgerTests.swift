@@ -94,6 +94,6 @@ import Timeline
 
     @Test func `the expiration of a task request is an order`() {
         let event = LifecycleEvent.wakeExpiring(.init(app: "a", deadline: at(9), request: "r", wake: "w"))
-        #expect(event.told?.type == .taskExpiration && event.told?.deadline == at(9))
+        #expect(event.orderContent?.type == .taskExpiration && event.orderContent?.deadline == at(9))
     }
 }
