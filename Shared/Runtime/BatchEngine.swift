@@ -18,9 +18,9 @@ actor BatchEngine<M: Machine> {
 
     /// The limits of shared transactions.
     struct Limits: Sendable {
-        /// The most shared transactions at a time. Meanwhile inputs gather. The services and PostgreSQL share the
-        /// processors, so more are of use only on larger machines.
-        var transactions = min(2, max(1, ProcessInfo.processInfo.activeProcessorCount / 4))
+        /// The most shared transactions at a time. Meanwhile inputs gather. With one, a transaction that waits for a lock
+        /// would hold up all partitions.
+        var transactions = 2
         /// The most partitions of a transaction. A distributed database needs 1: its partitions commit on different
         /// nodes.
         var partitions = Int.max
