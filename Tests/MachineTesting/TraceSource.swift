@@ -15,7 +15,7 @@ import Timeline
 /// 90 characters for `apple` and `secondary`, and at most 240 characters for `rfc` and `seed`. `seen` is the date of
 /// the copy that was read. `note` says, in the project's own words, the rest of the rule and what the trace adds to it.
 public struct TraceSource: Sendable, Equatable {
-    /// Who states a rule.
+    /// The origin of a rule.
     public enum Kind: String, Sendable, CaseIterable {
         case apple, rfc, seed, secondary, choice
     }
