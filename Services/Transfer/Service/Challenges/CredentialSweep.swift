@@ -34,11 +34,15 @@ struct CredentialSweep: Service {
         }
         guard !credentials.isEmpty || !headers.isEmpty else { return }
         let used = try await states.secrets()
-        for (device, challenge) in credentials where used[device]?.contains(challenge) != true {
+        /// Whether a state refers to a secret, or may do so because it is unreadable. A device without a state refers to
+        /// none.
+        func isUsed(_ id: String, by device: AggregateKey) -> Bool {
+            guard let ids = used[device] else { return false }
+            return ids?.contains(id) ?? true
+        }
+        for (device, challenge) in credentials where !isUsed(challenge, by: device) {
             try await store.removeCredential(device, challenge)
         }
-        for (device, id) in headers where used[device]?.contains(id) != true {
-            try await store.removeHeaders(device, id)
-        }
+        for (device, id) in headers where !isUsed(id, by: device) { try await store.removeHeaders(device, id) }
     }
 }

@@ -17,11 +17,14 @@ struct HeaderRemoval: Service {
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
         await cancelWhenGracefulShutdown {
+            var positions: [Int: Int]?
             while !Task.isCancelled {
                 do {
-                    let heads = try await tail.heads()
-                    for try await event in tail.events(in: heads, where: { Self.followed.contains($0.type) }) {
+                    let start = try await start(after: positions)
+                    positions = start
+                    for try await event in tail.events(in: start, where: { Self.followed.contains($0.type) }) {
                         try await note(event)
+                        positions?[event.partition] = event.offset
                     }
                 } catch {
                     if Task.isCancelled { return }
@@ -32,13 +35,20 @@ struct HeaderRemoval: Service {
         }
     }
 
+    /// Returns the positions of the last removals, so that a failure skips no event; the heads if there are none, or if
+    /// retention has dropped what follows them.
+    private func start(after positions: [Int: Int]?) async throws -> [Int: Int] {
+        if let positions, try await tail.fault(of: positions) == nil { return positions }
+        return try await tail.heads()
+    }
+
     private func note(_ event: Event) async throws {
         switch try TransferEvent(type: event.type, version: event.version, data: event.data) {
         case .taskCompleted(let completed):
             if let id = completed.secretHeaders { try await store.removeHeaders(event.key, id) }
         case .appRemoved(let removed):
-            if let app = removed.app { try await store.removeHeaders(event.key, ofApp: app) }
-        case .deviceRemoved: try await store.removeHeaders(event.key, ofApp: nil)
+            if let app = removed.app { try await store.removeHeaders(event.key, ofApp: app, before: event) }
+        case .deviceRemoved: try await store.removeHeaders(event.key, ofApp: nil, before: event)
         default: break
         }
     }

@@ -1,5 +1,6 @@
 import Contracts
 import OrderedCollections
+import Records
 import TransferCore
 
 /// The files and credentials that the states of devices refer to.
@@ -21,15 +22,14 @@ struct FileReferences: Sendable {
         return used
     }
 
-    /// Returns the ids of the credentials and secret header fields that sessions and tasks refer to, by device.
-    func secrets() async throws -> [AggregateKey: Set<String>] {
-        var used: [AggregateKey: Set<String>] = [:]
-        try await store.forEachState(page: Self.page) { key, state in
-            for (_, session) in state.sessions {
-                let ids =
-                    session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
-                    + session.tasks.compactMap(\.request.secretHeaders)
-                if !ids.isEmpty { used[key, default: []].formUnion(ids) }
+    /// Returns the ids of the credentials and secret header fields that sessions and tasks refer to, by device; nil for a
+    /// device whose state is unreadable.
+    func secrets() async throws -> [AggregateKey: Set<String>?] {
+        var used: [AggregateKey: Set<String>?] = [:]
+        try await store.forEachPage(of: Self.page) { rows in
+            for (key, binary, version) in rows {
+                let state = version == TransferMachine.version ? TransferMachine(binary: binary) : nil
+                used.updateValue(state?.secrets, forKey: key)
             }
         }
         return used
@@ -37,6 +37,15 @@ struct FileReferences: Sendable {
 }
 
 extension TransferMachine {
+    /// The ids of the credentials and secret header fields that sessions and tasks refer to.
+    fileprivate var secrets: Set<String> {
+        Set(
+            sessions.flatMap { _, session in
+                session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
+                    + session.tasks.compactMap(\.request.secretHeaders)
+            })
+    }
+
     /// The names of all files that this device refers to.
     fileprivate var storedPieces: [String] {
         let ofTasks = sessions.flatMap { _, session in

@@ -15,10 +15,14 @@ extension TransferStore {
         "SELECT fields FROM transfer.request_headers WHERE partition = $1 AND device = $2 AND id = $3")
     private static let remove = Statement(
         "DELETE FROM transfer.request_headers WHERE partition = $1 AND device = $2 AND id = $3")
-    private static let removeOfApp = Statement(
-        "DELETE FROM transfer.request_headers WHERE partition = $1 AND device = $2 AND app = $3")
-    private static let removeOfDevice = Statement(
-        "DELETE FROM transfer.request_headers WHERE partition = $1 AND device = $2")
+    // Only rows from before the event: the app may be installed again when a process reads it. Without an app, all of the
+    // device.
+    private static let removeBefore = Statement(
+        """
+        DELETE FROM transfer.request_headers
+        WHERE partition = $1 AND device = $2 AND ($3::text IS NULL OR app = $3) AND stored_at <= (
+            SELECT appended_at FROM bus.events WHERE partition = $1 AND log_offset = $4)
+        """)
     private static let old = Statement(
         """
         SELECT device, id FROM transfer.request_headers
@@ -43,10 +47,9 @@ extension TransferStore {
         try await pool.execute(Self.remove, device(key) + [.text(id)])
     }
 
-    /// Removes the fields of all requests of an app, or of a device if `app` is nil.
-    func removeHeaders(_ key: AggregateKey, ofApp app: String?) async throws(PostgresError) {
-        guard let app else { return _ = try await pool.execute(Self.removeOfDevice, device(key)) }
-        try await pool.execute(Self.removeOfApp, device(key) + [.text(app)])
+    /// Removes the fields of all requests of an app, or of a device if `app` is nil, from before an event.
+    func removeHeaders(_ key: AggregateKey, ofApp app: String?, before event: Event) async throws(PostgresError) {
+        try await pool.execute(Self.removeBefore, device(key) + [.text(app), .int(event.offset)])
     }
 
     /// Returns the devices and ids of the fields that were stored at least `age` ago.

@@ -194,10 +194,33 @@ import Testing
         try await eventually(within: 60, describe: "the session has ended") {
             try await suite.events("phone").contains("transfer.session.ended")
         }
+        // The secrets of a device whose state is unreadable may be in use.
+        _ = try await suite.sql(
+            """
+            INSERT INTO transfer.states (partition, key, state, machine_version, version, event_count, decided_at)
+            SELECT partition, 'device:broken', '\\x00', machine_version, version, 1, 0 FROM transfer.states LIMIT 1;
+            INSERT INTO transfer.credentials (partition, device, challenge, credential, stored_at)
+            SELECT partition, key, 'c', '\\x00', now() FROM transfer.states WHERE key = 'device:broken'
+            """)
         try await sweep.sweep()
         await pool.close()
         #expect(try await tables(suite) == [])
-        #expect(try await suite.sql("SELECT count(*) FROM transfer.credentials") == "0")
+        #expect(try await suite.sql("SELECT device FROM transfer.credentials") == "device:broken")
+        try await headersOfNewAppStay(suite)
+    }
+
+    /// Checks that the end of an app removes only fields from before it: the app may be installed again already.
+    private func headersOfNewAppStay(_ suite: TransferSuite) async throws {
+        _ = try await suite.sql(
+            """
+            INSERT INTO transfer.request_headers (partition, device, id, app, fields, stored_at)
+            SELECT partition, key, n::text, 'app', '\\x00', now() + n * interval '1 hour'
+            FROM transfer.states, generate_series(0, 1) AS n WHERE key = 'device:phone'
+            """)
+        try await suite.call(.DELETE, suite.lifecyclePort, "/v1/devices/phone/apps/app")
+        try await eventually(within: 60, describe: "the header fields of the uninstalled app are removed") {
+            try await suite.sql("SELECT id FROM transfer.request_headers") == "1"
+        }
     }
 
     /// Returns the tables that contain one of the texts, as text or as bytes.
