@@ -22,7 +22,7 @@ extension Batch {
         guard missed == .done, var aggregate = aggregates[key] else { return missed }
         do { try take(aggregate.note(rest, policy: policy, slots: &slots), aggregate) } catch {
             park(letter(key, rest), "\(error)")
-            return .setAside
+            return .parked
         }
         return fireDue(key, until: moment)
     }
@@ -43,7 +43,7 @@ extension Batch {
 
     /// Returns a dead letter with the deadline that follows the outage. If an operator replays it, the deadline fires
     /// as if there had been no outage.
-    private func letter(_ key: AggregateKey, _ outage: Outage) -> SetAside {
-        SetAside(key: key, offset: 0, due: aggregates[key]?.nextDeadline ?? outage.until)
+    private func letter(_ key: AggregateKey, _ outage: Outage) -> ParkedInput {
+        ParkedInput(key: key, offset: 0, due: aggregates[key]?.nextDeadline ?? outage.until)
     }
 }

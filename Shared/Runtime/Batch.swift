@@ -17,8 +17,8 @@ enum CommandResult: Sendable {
     case later
 }
 
-/// One input that a batch sets aside.
-struct SetAside: Sendable {
+/// One input that a batch parks.
+struct ParkedInput: Sendable {
     var key: AggregateKey
     /// The event's offset; 0 for a deadline.
     var offset: Int
@@ -76,7 +76,7 @@ struct Batch<M: Machine> {
     /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch uses
     /// the id, so it proves in the log that the batch was committed.
     private(set) var probe: (id: UUID, index: Int)?
-    private(set) var setAside: [SetAside] = []
+    private(set) var parkedInputs: [ParkedInput] = []
     private(set) var newlyParked = 0
     /// The reason why only a newer program can read the log further.
     private(set) var halt: String?
@@ -98,7 +98,7 @@ struct Batch<M: Machine> {
         end = .now + plan
     }
 
-    var isEmpty: Bool { events.isEmpty && answers.isEmpty && setAside.isEmpty && refreshed.isEmpty && trial == nil }
+    var isEmpty: Bool { events.isEmpty && answers.isEmpty && parkedInputs.isEmpty && refreshed.isEmpty && trial == nil }
 
     /// Gives the next kind of inputs its own time, so that none starves the others.
     mutating func beginPortion() { end = .now + plan }
@@ -152,7 +152,7 @@ struct Batch<M: Machine> {
             switch fire(submission.key, until: moment) {
             case .done: break
             case .outOfTime: return .later
-            case .setAside: return .refused(RuntimeError.parked(key: submission.key))
+            case .parked: return .refused(RuntimeError.parked(key: submission.key))
             }
         }
         do {
@@ -180,9 +180,9 @@ struct Batch<M: Machine> {
         guard hasTime, !isStale(event.key) else { return false }
         inputs += 1
         let key = event.key
-        let letter = SetAside(key: key, offset: event.offset)
+        let letter = ParkedInput(key: key, offset: event.offset)
         if parked.contains(key) {
-            setAside.append(letter)
+            parkedInputs.append(letter)
             return true
         }
         if let reason = condemned[Self.name(ofEventAt: event.offset)] ?? faults[key]?.description {
@@ -192,8 +192,8 @@ struct Batch<M: Machine> {
         switch fire(key, until: moment(of: key, event.time)) {
         case .done: break
         case .outOfTime: return false
-        case .setAside:
-            setAside.append(letter)
+        case .parked:
+            parkedInputs.append(letter)
             return true
         }
         var aggregate = aggregates[key] ?? Aggregate(key: key)
@@ -223,7 +223,7 @@ struct Batch<M: Machine> {
         inputs += 1
         guard !parked.contains(key) else { return true }
         if let fault = faults[key] {
-            park(SetAside(key: key, offset: 0, due: now), fault.description)
+            park(ParkedInput(key: key, offset: 0, due: now), fault.description)
             return true
         }
         return fire(key, until: now) != .outOfTime
@@ -235,7 +235,7 @@ struct Batch<M: Machine> {
         max(stamp, aggregates[key]?.now ?? stamp)
     }
 
-    enum Fired { case done, outOfTime, setAside }
+    enum Fired { case done, outOfTime, parked }
 
     /// Fires deadlines one at a time, so that earlier successes count and the one at fault is known.
     mutating func fireDue(_ key: AggregateKey, until moment: Instant) -> Fired {
@@ -243,26 +243,26 @@ struct Batch<M: Machine> {
         while var aggregate = aggregates[key], let due = aggregate.nextDeadline, due <= moment {
             guard isFirst || .now < end else { return .outOfTime }
             isFirst = false
-            let letter = SetAside(key: key, offset: 0, due: due)
+            let letter = ParkedInput(key: key, offset: 0, due: due)
             if let reason = condemned[Self.name(of: key, due: due)] {
                 park(letter, reason)
-                return .setAside
+                return .parked
             }
             do {
                 try take(
                     try aggregate.fireDeadlines(until: due, policy: policy, slots: &slots, limit: 1), aggregate)
             } catch {
                 park(letter, "\(error)")
-                return .setAside
+                return .parked
             }
         }
         return .done
     }
 
-    mutating func park(_ letter: SetAside, _ reason: String) {
+    mutating func park(_ letter: ParkedInput, _ reason: String) {
         var letter = letter
         letter.reason = reason
-        setAside.append(letter)
+        parkedInputs.append(letter)
         parked.insert(letter.key)
         newlyParked += 1
     }

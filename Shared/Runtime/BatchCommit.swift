@@ -44,15 +44,16 @@ struct BatchCommit<M: Machine>: Sendable {
         var queries = batch.writeSlots(statements, partition)
         let untouched = batch.refreshed.filter { batch.changed[$0] == nil }.compactMap { batch.aggregates[$0] }
         if !untouched.isEmpty { queries.append(Self.refresh(untouched, statements, partition)) }
-        let setAside = batch.setAside
-        if !setAside.isEmpty {
+        let parkedInputs = batch.parkedInputs
+        if !parkedInputs.isEmpty {
             queries.append(
                 Query(
-                    Statements.setAside,
+                    Statements.park,
                     [
-                        partition, consumer, .texts(setAside.map { $0.key.description }),
-                        .ints(setAside.map { $0.offset }),
-                        .ints(setAside.map { $0.due.map { Int($0.milliseconds) } }), .texts(setAside.map { $0.reason }),
+                        partition, consumer, .texts(parkedInputs.map { $0.key.description }),
+                        .ints(parkedInputs.map { $0.offset }),
+                        .ints(parkedInputs.map { $0.due.map { Int($0.milliseconds) } }),
+                        .texts(parkedInputs.map { $0.reason }),
                     ]))
         }
         if let trial = batch.trial { queries.append(Query(Statements.clear, [partition, consumer, .text(trial)])) }

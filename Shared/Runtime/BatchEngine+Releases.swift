@@ -114,7 +114,7 @@ extension BatchEngine {
             isDone = inbox(of: key).progress.deciding { batch.run(event) }
             if let reason = batch.halt { throw DeadLetterError.failsAgain(reason: reason) }
         }
-        if let reason = batch.setAside.lazy.compactMap(\.reason).first {
+        if let reason = batch.parkedInputs.lazy.compactMap(\.reason).first {
             throw DeadLetterError.failsAgain(reason: reason)
         }
         var after: [Query] = []

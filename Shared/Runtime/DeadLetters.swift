@@ -39,20 +39,20 @@ public struct DeadLetter: Sendable, Equatable {
     public var due: Instant?
     /// The reason; nil if it only waits behind another one.
     public var reason: String?
-    /// The time at which it was set aside, in real time.
-    public var setAsideAt: Instant
+    /// The time at which it was parked, in real time.
+    public var parkedAt: Instant
 
     /// Creates a dead letter.
     public init(
         key: AggregateKey, partition: Int, offset: Int? = nil, due: Instant? = nil, reason: String? = nil,
-        setAsideAt: Instant
+        parkedAt: Instant
     ) {
         self.key = key
         self.partition = partition
         self.offset = offset
         self.due = due
         self.reason = reason
-        self.setAsideAt = setAsideAt
+        self.parkedAt = parkedAt
     }
 }
 
@@ -94,7 +94,7 @@ extension DurableRuntime {
         return try await pool.execute(Statements.letters, [.text(M.name), .int(limit)] + keyParameters)
             .decode((Int, AggregateKey, Int, Instant?, String?, Instant).self).map {
                 DeadLetter(
-                    key: $1, partition: $0, offset: $2 == 0 ? nil : $2, due: $3, reason: $4, setAsideAt: $5)
+                    key: $1, partition: $0, offset: $2 == 0 ? nil : $2, due: $3, reason: $4, parkedAt: $5)
             }
     }
 

@@ -43,7 +43,7 @@ extension PartitionMachine {
             if done.hasMore || quarantine.trialsLeft > 0 { lookAgain() }
             if let reason = done.halt { actions += halted(reason) }
         }
-        actions += setAside(batch)
+        actions += reportParked(batch)
         for key in batch.changed.keys { note(batch.aggregates[key]?.nextDeadline) }
         if !batch.events.isEmpty { actions.append(.wakeUp(types: Set(batch.events.lazy.map(\.type)))) }
         actions.append(.answer(batch.verdicts, head: done.head, events: batch.events.count))
@@ -72,13 +72,13 @@ extension PartitionMachine {
         ]
     }
 
-    private mutating func setAside(_ batch: Batch<M>) -> [Action] {
-        batch.setAside.compactMap { one in
-            quarantine.setAside(
+    private mutating func reportParked(_ batch: Batch<M>) -> [Action] {
+        batch.parkedInputs.compactMap { one in
+            quarantine.park(
                 one.due.map { Batch<M>.name(of: one.key, due: $0) } ?? Batch<M>.name(ofEventAt: one.offset))
             guard let reason = one.reason else { return nil }
             return .log(
-                .error, "set input aside, parked its device",
+                .error, "park input and its device",
                 [LogKey.aggregate: "\(one.key)", LogKey.offset: "\(one.offset)", LogKey.reason: reason])
         }
     }

@@ -32,8 +32,8 @@ struct BatchPlan: Sendable, Equatable {
 /// ```
 ///
 /// During bisection a batch takes half as many inputs after each refusal, until the input at fault is alone. If the
-/// refusal proves its fault, the input is condemned: the next batch sets it aside. Otherwise the partition probes: it
-/// sets the input aside together with inputs behind it, which commits only if one of those succeeds, and in turn tries
+/// refusal proves its fault, the input is condemned: the next batch parks it. Otherwise the partition probes: it
+/// parks the input together with inputs behind it, which commits only if one of those succeeds, and in turn tries
 /// the input again. During trials each batch takes one input, which is recorded before it runs. An input with five
 /// records is condemned.
 struct Quarantine: Sendable {
@@ -141,7 +141,7 @@ struct Quarantine: Sendable {
             if hasData { failing?.isToBePassed = false }
             return (false, false)
         }
-        // The input succeeded, or was set aside.
+        // The input succeeded, or was parked.
         failing = nil
         return (true, true)
     }
@@ -154,8 +154,8 @@ struct Quarantine: Sendable {
         if tries >= Self.triesOfInput { condemned[name] = "each of \(tries - 1) tries ended the process" }
     }
 
-    /// Removes an input that was set aside.
-    mutating func setAside(_ name: String) { condemned[name] = nil }
+    /// Removes an input that was parked.
+    mutating func park(_ name: String) { condemned[name] = nil }
 
     /// The next step after refused data.
     enum Refusal: Sendable, Equatable {
@@ -224,15 +224,15 @@ struct BadInput: Error, Sendable {
 /// An input from the log that fails alone repeatedly, with a SQLSTATE that may be the database's own fault: missing
 /// rights, a full disk, a damaged index.
 ///
-/// If the database refuses everything, it would be wrong to set this input and all later ones aside. So the partition
+/// If the database refuses everything, it would be wrong to park this input and all later ones. So the partition
 /// needs proof that another input succeeds: a command that commits after the failure, or an input behind it in the
-/// batch that sets it aside. Without proof the partition waits and reports the reason.
+/// batch that parks it. Without proof the partition waits and reports the reason.
 struct FailingInput: Sendable, Equatable {
     let name: String
     let reason: String
     /// The time of the first refused batch that contained it.
     let since: ContinuousClock.Instant
-    /// Whether the next look sets the input aside, together with `width` inputs behind it. Otherwise it tries the input
+    /// Whether the next look parks the input, together with `width` inputs behind it. Otherwise it tries the input
     /// again.
     var isToBePassed = true
     var width = 200

@@ -5,7 +5,7 @@ extension Statements {
     static let parkedKeys = Statement(
         "SELECT DISTINCT key FROM bus.dead_letters WHERE partition = $1 AND consumer = $2")
     // A letter can exist already if an operator has moved the cursor back.
-    static let setAside = Statement(
+    static let park = Statement(
         """
         INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
         SELECT $1, $2, d.key, d.log_offset, d.due, d.reason

@@ -25,7 +25,7 @@ public struct StallLimits: Sendable {
 }
 
 /// Ends the process when its own work stalls: a decision that loops, or a database call that does not return after its
-/// deadline. Other processes take over, and set an input that caused it aside like one that traps.
+/// deadline. Other processes take over, and park an input that caused it like one that traps.
 ///
 /// It runs on a thread of its own, so no other thread can block it. It counts its own looks and reads no clock, so a
 /// stopped process or a paused machine misses nothing. A wait for another session's lock is not a stall of this

@@ -30,7 +30,7 @@ struct DeadLetterDocument: Record {
         offset = letter.offset
         due = letter.due
         reason = letter.reason
-        parkedAt = letter.setAsideAt
+        parkedAt = letter.parkedAt
     }
 }
 
@@ -88,7 +88,7 @@ extension DeadLetter {
         else { throw .invalidQuery.with(detail: "cursor must be the `next` of a page") }
         self.init(
             key: AggregateKey(String(parts[2])), partition: Int(partition), offset: offset == 0 ? nil : offset,
-            setAsideAt: .epoch)
+            parkedAt: .epoch)
     }
 }
 

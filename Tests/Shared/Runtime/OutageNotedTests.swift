@@ -149,8 +149,8 @@ import Timeline
             let isDelivered = batch.run(outageFor: .device(device))
             #expect(isDelivered)
         }
-        #expect(batch.setAside.map(\.key) == [.device("a")])
-        #expect(batch.setAside.first?.due == at(30))
+        #expect(batch.parkedInputs.map(\.key) == [.device("a")])
+        #expect(batch.parkedInputs.first?.due == at(30))
         #expect(batch.events.last?.key == .device("b"))
         #expect(batch.events.last?.type == OutageCounted.type)
     }

@@ -66,7 +66,7 @@ struct PartitionWalk {
         }
         try #require(answered.count == submitted && position == head)
         try #require(machine.quarantine.isNormal && machine.mayShare && machine.unreachableSince == nil)
-        try #require(handled.count == pings.count, "each event was handled or set aside")
+        try #require(handled.count == pings.count, "each event was handled or parked")
     }
 
     private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
