@@ -104,6 +104,7 @@ var targets: [Target] = [
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", "Collections", "Crypto"], records: true),
     shared("Machines", ["Records", "Timeline", "Contracts", "Collections"]),
+    shared("Scenarios", ["Records", "Timeline", "Contracts"], records: true),
     shared("Telemetry", ["Records", "Timeline", "Logging"]),
     shared("Postgres", ["CLibpq", "Telemetry", "Logging", "Collections", "Crypto"]),
     shared(

@@ -1,0 +1,155 @@
+public import Contracts
+public import Records
+
+/// An app of a scenario: its identifier, the members of its ``Manifest``, and what its code does.
+public struct ScenarioApp: Record, Equatable {
+    /// The bundle identifier.
+    public var id: String
+    public var backgroundModes: Defaulted<[BackgroundMode]> = []
+    /// `UIApplicationExitsOnSuspend`.
+    public var exitsOnSuspend: Defaulted<Bool> = false
+    /// `setMinimumBackgroundFetchInterval(_:)` at each launch: `minimum`, `never` or a number of seconds. Without it, an
+    /// app with the mode `fetch` sets `minimum`.
+    public var fetchInterval: FetchInterval?
+    /// What each handler of a wake does.
+    public var handler: Defaulted<Handler> = Handler()
+    /// Other handlers for some kinds of wakes.
+    public var handlers: Defaulted<Handlers> = Handlers()
+    public var handlersReturn: Defaulted<HandlersReturn> = .immediately
+    public var memoryMB: Int?
+    /// `BGTaskSchedulerPermittedIdentifiers`.
+    public var permittedTaskIdentifiers: Defaulted<[String]> = []
+    public var transfers: Defaulted<[TransferPlan]> = []
+
+    /// The document of the app's installation.
+    public var manifest: Manifest {
+        Manifest(
+            backgroundModes: backgroundModes, exitsOnSuspend: exitsOnSuspend, handlersReturn: handlersReturn,
+            memoryMB: memoryMB, permittedTaskIdentifiers: permittedTaskIdentifiers)
+    }
+
+    /// Returns the handler of a kind of wakes.
+    public func handler(of reason: WakeReason) -> Handler {
+        let own: Handler? =
+            switch reason {
+            case .fetch: handlers.fetch
+            case .push: handlers.push
+            case .transfer: handlers.transfer
+            case .task: handlers.task
+            case .voip: handlers.voip
+            case .location: handlers.location
+            }
+        return own ?? handler
+    }
+
+    enum Constraints {
+        static let id: Constraint<String> = .identifier
+        static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let memoryMB: Constraint<Int> = .range(1...1_048_576)
+        static let transfers: Constraint<[TransferPlan]> = .count(0...16)
+    }
+}
+
+/// What a handler of a wake does: it takes a time, then reports a result.
+public struct Handler: Record, Equatable {
+    /// The bytes that it loads with each wake.
+    public var bytes: Defaulted<ByteCount> = ByteCount(0)
+    public var result: Defaulted<Mix<HandlerResult>> = Mix(HandlerResult.newData)
+    public var takes: Defaulted<SpreadSpan> = SpreadSpan.seconds(2, spread: 1)
+}
+
+/// The handlers of an app that differ from ``ScenarioApp/handler``, by the reason of the wake.
+public struct Handlers: Record, Equatable {
+    public var fetch: Handler?
+    public var location: Handler?
+    public var push: Handler?
+    public var task: Handler?
+    public var transfer: Handler?
+    public var voip: Handler?
+}
+
+/// How a handler ends.
+public enum HandlerResult: String, WireEnum, MixKey {
+    case newData, noData, failed
+    /// It never calls its completion handler.
+    case neverReturns
+    /// The app crashes after the time that the handler takes.
+    case crashes
+
+    /// The reported result; nil if the handler reports none.
+    public var result: WakeResult? {
+        switch self {
+        case .newData: .newData
+        case .noData: .noData
+        case .failed: .failed
+        case .neverReturns, .crashes: nil
+        }
+    }
+}
+
+/// Transfers of a background session that an app starts.
+public struct TransferPlan: Record, Equatable {
+    /// When the app starts one.
+    public enum Start: String, WireEnum { case opening, push, refresh }
+    /// The kind of the `URLSessionTask`.
+    public enum Kind: String, WireEnum { case download, upload }
+
+    /// `allowsCellularAccess` and `allowsExpensiveNetworkAccess`.
+    public var allowsCellular: Defaulted<Bool> = true
+    /// `allowsConstrainedNetworkAccess`.
+    public var allowsConstrained: Defaulted<Bool> = true
+    /// The probability that the server fails an attempt.
+    public var failures: Defaulted<Percent> = Percent.none
+    /// `isDiscretionary`.
+    public var isDiscretionary: Defaulted<Bool> = false
+    public var kind: Defaulted<TransferPlan.Kind> = .download
+    /// The number of transfers on each device in the whole scenario; no limit if missing.
+    public var limit: Int?
+    public var size: ByteCount
+    public var start: Defaulted<TransferPlan.Start> = .opening
+
+    enum Constraints {
+        static let limit: Constraint<Int> = .range(1...10_000)
+    }
+}
+
+/// The speed of transfers in each network. The speed without a network is 0.
+public struct Rates: Record, Equatable {
+    public var cellular = ByteRate(1_500_000)
+    public var edge = ByteRate(20_000)
+    public var fifthGeneration = ByteRate(10_000_000)
+    public var lossy = ByteRate(100_000)
+    public var lte = ByteRate(1_500_000)
+    public var thirdGeneration = ByteRate(200_000)
+    public var wifi = ByteRate(5_000_000)
+
+    public init() {}
+    public static var placeholder: Rates { Rates() }
+
+    // Written by hand, because `3g` and `5g` are no names of properties.
+    public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        fields.defaulted("3g", &thirdGeneration)
+        fields.defaulted("5g", &fifthGeneration)
+        fields.defaulted("cellular", &cellular)
+        fields.defaulted("edge", &edge)
+        fields.defaulted("lossy", &lossy)
+        fields.defaulted("lte", &lte)
+        fields.defaulted("wifi", &wifi)
+    }
+
+    /// Returns the bytes per second in a network; 0 without one.
+    public func bytesPerSecond(in network: NetworkText.Word) -> Int {
+        switch network {
+        case .none: 0
+        case .wifi: wifi.bytesPerSecond
+        case .lossy: lossy.bytesPerSecond
+        case .cellular: cellular.bytesPerSecond
+        case .edge: edge.bytesPerSecond
+        case .thirdGeneration: thirdGeneration.bytesPerSecond
+        case .lte: lte.bytesPerSecond
+        case .fifthGeneration: fifthGeneration.bytesPerSecond
+        }
+    }
+}
+
+extension ProfileName: MixKey {}

@@ -1,0 +1,30 @@
+public import Contracts
+public import Records
+
+extension Send {
+    /// `apns-priority`.
+    public var effectivePriority: Int { priority ?? (send == .silent ? 5 : 10) }
+
+    /// `apns-push-type`.
+    public var pushType: PushType {
+        switch send {
+        case .alert, .alertWithContent: .alert
+        case .silent: .background
+        case .voip: .voip
+        }
+    }
+
+    /// The whole payload: `aps` by the content, and the members of ``payload``.
+    public var document: JSON {
+        let alert: JSON.Member = .init("alert", ["title": "Dormouse", "body": .string("Sent at \(at)")])
+        let available: JSON.Member = .init("content-available", 1)
+        let aps: [JSON.Member] =
+            switch send {
+            case .alert: [alert, .init("sound", "default")]
+            case .silent: [available]
+            case .alertWithContent: [alert, .init("sound", "default"), available]
+            case .voip: []
+            }
+        return .object([JSON.Member("aps", .object(aps))] + (payload?.members ?? []))
+    }
+}
