@@ -154,13 +154,13 @@ targets += service(
 targets += service(
     "Ops", machines + ["Crypto", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL"],
     resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
-// The simulator uses the suite only through HTTP. It shares only the modules for JSON, time and generations.
+// The simulator uses the suite only through HTTP. It shares only the modules for JSON, time, generations and scenarios.
 targets += [
     library(
         "FleetService", "Services/Fleet/Service",
         [
-            "Records", "Timeline", "Contracts", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore", "NIOHTTP1",
-            "NIOSSL",
+            "Records", "Timeline", "Contracts", "Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore",
+            "NIOHTTP1", "NIOSSL",
         ]),
     executable(
         "fleet", "Services/Fleet/Main",
@@ -237,7 +237,7 @@ targets += [
         durable + client + ["LifecycleCore", "OpsService", "NIOPosix", "NIOSSL"]),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
-        ["FleetService", "Records", "Timeline", "Contracts", "TestSupport", "Crypto"]),
+        ["FleetService", "Records", "Timeline", "Contracts", "Scenarios", "TestSupport", "Crypto"]),
     // Reads every document that a service accepts with every reader.
     tests(
         "DoorsTests", "Doors",

@@ -60,11 +60,23 @@ public struct DeviceMix: Record, Equatable {
     public var seed: Defaulted<Int> = 1
     /// The time zones with their shares.
     public var timeZone: Defaulted<Mix<ZoneName>> = Mix(ZoneName.utc)
+    /// Installations of another generation of iOS.
+    public var updates: Defaulted<[SystemUpdate]> = []
 
     enum Constraints {
         static let count: Constraint<Int> = .range(1...100_000)
         static let seed: Constraint<Int> = .range(0...9_007_199_254_740_991)
+        static let updates: Constraint<[SystemUpdate]> = .count(0...16)
     }
+}
+
+/// An installation of a newer generation of iOS, on each day that `at` names.
+public struct SystemUpdate: Record, Equatable {
+    /// When a device installs it, in its own time zone.
+    public var at: DailyTime
+    /// The probability that a device with an older generation installs it on such a day.
+    public var share: Defaulted<Percent> = Percent.all
+    public var to: ProfileName
 }
 
 extension Constraint where T == TimeSpan {

@@ -1,5 +1,6 @@
 import Contracts
 import Records
+import Scenarios
 public import Timeline
 
 /// The reactions of the device to the suite.

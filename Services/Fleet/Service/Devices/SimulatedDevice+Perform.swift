@@ -1,5 +1,6 @@
 import Contracts
 import Records
+import Scenarios
 import Timeline
 
 /// The execution of scheduled work.

@@ -1,5 +1,6 @@
 public import Contracts
 public import Records
+import Scenarios
 public import Timeline
 
 /// A device with its user and its apps, as a value. Its actions depend only on the seed and on its inputs.

@@ -1,3 +1,4 @@
+public import Scenarios
 public import Timeline
 
 /// The user of a device: the daily schedule, the places and the habits.

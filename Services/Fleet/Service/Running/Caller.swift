@@ -1,4 +1,5 @@
 import Records
+import Scenarios
 import Timeline
 
 /// Sends requests with retries, for callers that need the response before they continue.

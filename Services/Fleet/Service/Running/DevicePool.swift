@@ -1,5 +1,6 @@
 import DequeModule
 import Records
+import Scenarios
 import Timeline
 
 /// The devices of a run. It triggers due devices, queues their requests for the workers, and delivers orders,

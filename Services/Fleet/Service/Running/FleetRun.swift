@@ -1,5 +1,6 @@
 import Contracts
 import Records
+import Scenarios
 public import Timeline
 
 /// A run of a fleet.

@@ -2,6 +2,7 @@ import FoundationEssentials
 import JWTKit
 import NIOHTTP1
 import Records
+import Scenarios
 import Timeline
 
 /// A provider with its own key, which sends pushes to the APNs endpoint.

@@ -1,4 +1,5 @@
 import Contracts
+import Scenarios
 public import Timeline
 
 /// A provider that sends to the devices of a fleet in another process. The same seed gives the same devices.

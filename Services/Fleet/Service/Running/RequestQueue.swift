@@ -1,4 +1,5 @@
 import DequeModule
+import Scenarios
 import Timeline
 
 /// A queued request with its number of attempts.

@@ -1,6 +1,7 @@
 import Contracts
 import NIOHTTP1
 import Records
+import Scenarios
 import Synchronization
 
 /// A push token and its topic.
