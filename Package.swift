@@ -19,6 +19,7 @@ let outside: [(path: String, version: Version, modules: [String])] = [
     ("apple/swift-certificates", "1.21.0", ["X509"]),
     ("apple/swift-nio-http2", "1.46.0", ["NIOHTTP2", "NIOHPACK"]),
     ("apple/swift-nio-ssl", "2.37.0", ["NIOSSL"]),
+    ("jpsim/Yams", "6.2.2", ["Yams"]),
 ]
 
 /// Returns the dependency on a module of this package or of another one.
@@ -105,6 +106,7 @@ var targets: [Target] = [
     shared("Contracts", ["Records", "Timeline", "Collections", "Crypto"], records: true),
     shared("Machines", ["Records", "Timeline", "Contracts", "Collections"]),
     shared("Scenarios", ["Records", "Timeline", "Contracts"], records: true),
+    shared("ScenarioFiles", ["Scenarios", "Yams"]),
     shared("Telemetry", ["Records", "Timeline", "Logging"]),
     shared("Postgres", ["CLibpq", "Telemetry", "Logging", "Collections", "Crypto"]),
     shared(
@@ -205,6 +207,10 @@ targets += [
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", "NIOCore", "NIOHTTP1"]),
     tests("RecordsTests", "Shared/Records", ["Records", "MachineTesting", "Collections"]),
     tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
+    tests("ScenariosTests", "Shared/Scenarios", ["Records", "Timeline", "Contracts", "Scenarios"]),
+    tests(
+        "ScenarioFilesTests", "Shared/ScenarioFiles",
+        ["Records", "Timeline", "Contracts", "Scenarios", "ScenarioFiles"]),
     tests("MachinesTests", "Shared/Machines", pure + ["MachineTesting"]),
     tests("MachineTestingTests", "Shared/MachineTesting", ["Records", "MachineTesting"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", "Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
@@ -260,7 +266,8 @@ targets += [
 /// The tests that need no database, no network and no other process.
 let pureTests = [
     "FetchMachineTests", "GoldenTests", "LifecycleMachineTests", "MachineTestingTests", "MachinesTests",
-    "PushMachineTests", "RecordGeneratorTests", "RecordsTests", "TransferMachineTests",
+    "PushMachineTests", "RecordGeneratorTests", "RecordsTests", "ScenarioFilesTests", "ScenariosTests",
+    "TransferMachineTests",
 ]
 
 /// Returns the roots and the targets that they need.

@@ -45,8 +45,8 @@ public struct ScenarioPlan: Sendable {
 
     /// Returns what a device is.
     ///
-    /// Shares are met as exactly as possible, also among the first devices: the indices walk through the mixes by the
-    /// R₃ sequence (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
+    /// Shares are met closely also among the first devices: the indices walk through the mixes by the R₃
+    /// sequence (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
     public func device(_ index: Int) -> PlannedDevice {
         var random = SeededRandom(seed: seed, .groups, device: -1, day: 0)
         func position(_ step: UInt64) -> UInt64 {

@@ -171,7 +171,7 @@ public struct NetworkPlan: Value, Hashable {
             reader.fault("must be an object with at most 33 members: usual, and names of periods")
             return nil
         }
-        var usual: NetworkText? = .placeholder
+        var usual: NetworkText? = NetworkText(.wifi)
         var periods: [Named] = []
         var isGood = true
         for member in members.sorted(by: { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }) {

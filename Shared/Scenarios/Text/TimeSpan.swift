@@ -92,7 +92,8 @@ public struct SpreadSpan: TextValue {
 
     /// Takes `±SPAN` or nothing; nil if the text after the sign is no duration.
     static func scanSpread(_ scanner: inout TextScanner) -> TimeSpan? {
-        guard scanner.take("±") || scanner.take("+-") else { return .placeholder }
+        // Not `.placeholder`, which would be that of the optional.
+        guard scanner.take("±") || scanner.take("+-") else { return TimeSpan(.zero) }
         return TimeSpan.scan(&scanner)
     }
 
