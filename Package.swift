@@ -166,7 +166,10 @@ targets += [
         ]),
     executable(
         "fleet", "Services/Fleet/Main",
-        ["FleetService", "CommandLines", "Records", "Timeline", "ArgumentParser", "UnixSignals"]),
+        [
+            "FleetService", "CommandLines", "Records", "Timeline", "Scenarios", "ScenarioFiles", "ArgumentParser",
+            "UnixSignals",
+        ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
 

@@ -9,7 +9,7 @@ import Foundation
 struct Fleet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet", abstract: "Simulates devices and their users with a running Dormouse.",
-        subcommands: [Run.self, Push.self])
+        subcommands: [Run.self, Push.self, ScenarioCommand.self])
 
     /// The suite gave a forbidden response, lost acknowledged data, or registered no device.
     static let failed: Int32 = 1

@@ -173,4 +173,35 @@ struct ScenarioFileTests {
         }
         #expect(plan.scenario.apps.count == 3)
     }
+
+    @Test func `the page about scenario files names every member`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        let page = try String(
+            contentsOf: root.appending(path: "Shared/Documentation.docc/Scenarios.md"), encoding: .utf8)
+        for name in Self.members(of: ScenarioReader.schema) {
+            #expect(page.contains("`\(name)`"), "\(name)")
+        }
+    }
+
+    @Test func `the example of the page is a scenario`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
+        let page = try String(
+            contentsOf: root.appending(path: "Shared/Documentation.docc/Scenarios.md"), encoding: .utf8)
+        let example = try #require(page.split(separator: "```yaml\n").dropFirst().first?.split(separator: "```").first)
+        #expect(try ScenarioFile.read(example.utf8).people.count == 3)
+    }
+
+    private static func members(of schema: JSON) -> Set<String> {
+        var names: Set<String> = []
+        for member in schema["properties"]?.members ?? [] {
+            names.insert(member.name)
+            names.formUnion(members(of: member.value))
+        }
+        for part in (schema["anyOf"]?.items ?? [])
+            + [schema["items"], schema["additionalProperties"]].compactMap(\.self)
+        {
+            names.formUnion(members(of: part))
+        }
+        return names
+    }
 }
