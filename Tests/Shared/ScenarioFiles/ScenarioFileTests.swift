@@ -174,6 +174,19 @@ struct ScenarioFileTests {
         #expect(plan.scenario.apps.count == 3)
     }
 
+    @Test func `the lives of devices are equal on every machine`() throws {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325  // FNV-1a
+        for name in Self.names {
+            let plan = ScenarioPlan(try ScenarioFile.read(Self.bytes(of: name)))
+            for index in 0..<10 {
+                var lines = plan.timeline(of: index).map { "\($0.at) \($0.action)" }
+                lines += plan.pushes(to: index).map { "\($0.at) \($0.item)" }
+                for byte in lines.joined(separator: "\n").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+            }
+        }
+        #expect(String(hash, radix: 16) == "5ed0f209bbbdf112")
+    }
+
     @Test func `the page about scenario files names every member`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
         let page = try String(
