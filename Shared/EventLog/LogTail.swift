@@ -122,7 +122,7 @@ public final class LogTail: Service {
                 }
                 group.addTask {
                     // A wake-up may be lost.
-                    while (try? await Task.sleep(for: .milliseconds(500))) != nil { self.look(at: nil) }
+                    while (try? await Task.sleep(for: .milliseconds(500))) != nil { await self.poll() }
                 }
                 await group.waitForAll()
             }
@@ -136,6 +136,19 @@ public final class LogTail: Service {
             return !wanted.isEmpty
         }
         if isNeeded { signal.continuation.yield() }
+    }
+
+    /// Looks at the followed partitions whose head is ahead: one statement, however many they are.
+    private func poll() async {
+        mark()
+        let positions = state.withLock { $0.followed.mapValues(\.position) }
+        guard !positions.isEmpty else { return }
+        do {
+            let heads = try await heads()
+            look(at: positions.filter { heads[$0.key, default: 0] > $0.value }.map(\.key))
+        } catch {
+            logger.warning("failed to read the log, will retry", error: error)
+        }
     }
 
     /// Reads partitions with new events to their heads.

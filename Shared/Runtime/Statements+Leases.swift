@@ -37,6 +37,17 @@ extension Statements {
             \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
         WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
         """)
+    /// Renews the leases whose rows no other session has locked. Returns their partitions. Parameters: partitions,
+    /// consumer, owner, term, whether to note outages.
+    static let renewFree = Statement(
+        """
+        UPDATE bus.cursors AS c SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
+            \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
+        FROM (
+            SELECT partition AS free FROM bus.cursors
+            WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED) AS f
+        WHERE c.partition = f.free AND c.consumer = $2 RETURNING c.partition::int8
+        """)
     // An owner that takes its own lease back has survived. A release proves nothing about inputs that the owner never
     // reached, so only a batch at the head of the log clears the attempts.
     static let acquire = Statement(
