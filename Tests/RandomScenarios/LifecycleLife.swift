@@ -132,12 +132,12 @@ package struct LifecycleLife: Life {
             registration.cellular = Int.random(in: 0..<4, using: &random) > 0
             return .register(registration)
         case 1, 2:
-            return .install(
-                app: app,
-                Manifest(
-                    backgroundModes: BackgroundMode.allCases.filter { _ in Int.random(in: 0..<3, using: &random) > 0 },
-                    exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
-                    handlersReturn: pick(HandlersReturn.allCases) ?? .reported))
+            var manifest = Manifest(
+                backgroundModes: BackgroundMode.allCases.filter { _ in Int.random(in: 0..<3, using: &random) > 0 },
+                exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
+                handlersReturn: pick(HandlersReturn.allCases) ?? .reported)
+            manifest.scenes = Bool.random(using: &random)
+            return .install(app: app, manifest)
         case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
         case 4:
             let isRare = Int.random(in: 0..<4, using: &random) == 0

@@ -17,6 +17,8 @@ public struct InstalledApp: Record, Equatable {
     public var locationAuthorization = LocationAuthorization.notDetermined
     /// Whether its notifications are shown.
     public var notifications = Switch.on
+    /// Whether its scene has connected in this process.
+    public var isSceneConnected = false
     /// The launch time; nil without a process.
     public var launchedAt: Instant?
     /// The time at which the system prewarmed the process; nil if it is not prewarmed.

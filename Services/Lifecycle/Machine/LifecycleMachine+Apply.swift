@@ -119,6 +119,7 @@ extension LifecycleMachine {
             app.localNotifications = 0
             app.launchedAt = time
             app.prewarmedAt = nil
+            app.connectScene(event.callbacks)
             if let deadline = event.deadline {
                 app.pendingCallbacks = [PendingCallback(.didFinishLaunching, until: deadline)]
             }
@@ -136,6 +137,7 @@ extension LifecycleMachine {
             app.taskClock = nil
             app.taskTime = nil
             app.pendingCallbacks = []
+            app.connectScene(event.callbacks)
             app.releaseWakes()
             for task in app.tasks.keys { app.tasks[task]?.isExpiring = false }
         }
@@ -149,7 +151,8 @@ extension LifecycleMachine {
             app.startTaskClock(at: time, isAwake: isAwake)
             app.bindWakes(from: time)
             if let deadline = event.deadline {
-                app.pendingCallbacks.append(PendingCallback(.didEnterBackground, until: deadline))
+                app.pendingCallbacks.append(
+                    PendingCallback(event.callbacks.last ?? .didEnterBackground, until: deadline))
             } else {
                 app.takeSnapshot(at: time)
             }
@@ -159,7 +162,7 @@ extension LifecycleMachine {
     private mutating func apply(_ event: LifecycleEvent.CallbackCompleted, at time: Instant) {
         change(event.app, at: time) { app in
             app.pendingCallbacks.removeAll { $0.callback == event.callback }
-            guard event.callback == .didEnterBackground else { return }
+            guard event.callback.entersBackground else { return }
             app.takeSnapshot(at: time, event.snapshotLabel)
         }
     }
@@ -227,6 +230,7 @@ extension LifecycleMachine {
             if event.reason == .forceQuit { app.forceQuit = true }
             guard event.from != .notRunning else { return }
             app.state = event.state
+            app.isSceneConnected = false
             app.launchedAt = nil
             app.exits.count(event.reason, in: app.endingFrom ?? event.from)
             app.ending = nil

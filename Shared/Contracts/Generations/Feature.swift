@@ -103,6 +103,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: secondary sources, from iOS 8.
     case regionsAfterForceQuit
+    /// Scenes: UIKit calls the scene delegate instead of the app delegate when an app enters or leaves the screen.
+    ///
+    /// Source: Apple, `UISceneDelegate`, iOS 13.0.
+    case scenes
     /// Notifications with `content-available` wake an app.
     ///
     /// Source: "Updating an application in the background" (source document): before iOS 7 a push only alerts.
@@ -160,6 +164,7 @@ public enum Feature: String, WireEnum {
         case .pushToTalk: Span("Push to Talk", since: 16)
         case .refreshSwitchEndsActivities: Span("end of activities with Background App Refresh", since: 7, until: 12)
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
+        case .scenes: Span("scenes", since: 13)
         case .silentNotifications: Span("silent notifications", since: 7)
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
         case .uiInBackgroundKills: Span("kills for the user interface in the background", until: 6)

@@ -14,6 +14,9 @@ public enum AppState: String, WireEnum {
 public enum Callback: String, WireEnum {
     case willFinishLaunching, didFinishLaunching, didBecomeActive, willResignActive, didEnterBackground
     case willEnterForeground, willTerminate
+    /// `scene(_:willConnectTo:options:)`.
+    case sceneWillConnect
+    case sceneWillEnterForeground, sceneDidBecomeActive, sceneWillResignActive, sceneDidEnterBackground
     /// `application(_:performFetchWithCompletionHandler:)`.
     case performFetch
     /// `application(_:didReceiveRemoteNotification:fetchCompletionHandler:)`.

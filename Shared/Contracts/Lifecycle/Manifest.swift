@@ -9,6 +9,8 @@ public struct Manifest: Record, Equatable {
     public var memoryMB: Int?
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
+    /// `UIApplicationSceneManifest`: whether the app has a scene delegate. It has an effect from iOS 13.
+    public var scenes: Defaulted<Bool> = false
 
     enum Constraints {
         static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)

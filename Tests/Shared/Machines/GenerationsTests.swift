@@ -18,7 +18,8 @@ import Timeline
         (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),
         (.newsstand, .ios6, .ios7), (.prewarming, .ios15, nil), (.processingAfterForceQuit, .ios18, nil),
         (.pushToTalk, .ios16, nil), (.refreshSwitchEndsActivities, .ios7, .ios12), (.regionsAfterForceQuit, .ios9, nil),
-        (.silentNotifications, .ios7, nil), (.tasksNeedAwakeDevice, .ios7, nil), (.uiInBackgroundKills, .ios6, .ios6),
+        (.scenes, .ios13, nil), (.silentNotifications, .ios7, nil), (.tasksNeedAwakeDevice, .ios7, nil),
+        (.uiInBackgroundKills, .ios6, .ios6),
         (.userNotificationCenter, .ios12, nil), (.voipPushes, .ios9, nil), (.voipSockets, .ios6, .ios7),
         (.widgetPushes, .ios26, nil),
     ]

@@ -64,12 +64,13 @@ extension SimulatedDevice {
 
     private mutating func called(_ app: Int, _ callback: String, asOf offset: Int?, at now: Instant) {
         switch callback {
-        case "didBecomeActive":
+        case "didBecomeActive", "sceneDidBecomeActive":
             apps[app].learn(.active, asOf: offset)
             // The app was not opened by the user's schedule, but for example by a notification.
             if onScreen != app { look(at: app, at: now) }
-        case "willResignActive", "willEnterForeground": apps[app].learn(.inactive, asOf: offset)
-        case "didEnterBackground":
+        case "willResignActive", "willEnterForeground", "sceneWillResignActive", "sceneWillEnterForeground":
+            apps[app].learn(.inactive, asOf: offset)
+        case "didEnterBackground", "sceneDidEnterBackground":
             apps[app].learn(.background, asOf: offset)
             if onScreen == app { onScreen = nil }
         case "willFinishLaunching", "didFinishLaunching":

@@ -19,7 +19,7 @@ extension Decision<LifecycleMachine> {
         _ app: String, _ cause: BackgroundCause, handlersReturn: HandlersReturn? = nil
     ) {
         guard let record = state.apps[app] else { return }
-        let resigning: [Callback] = record.state == .active ? [.willResignActive] : []
+        let resigning: [Callback] = record.state == .active ? [resignActive(record)] : []
         if endsOnLeaving(record) {
             return end(app, .exitedOnSuspend, resigning: resigning)
         }
@@ -31,7 +31,7 @@ extension Decision<LifecycleMachine> {
         emit(
             .appBackgrounded(
                 .init(
-                    app: app, callbacks: resigning + [.didEnterBackground], cause: cause, deadline: deadline,
+                    app: app, callbacks: resigning + [enterBackground(record)], cause: cause, deadline: deadline,
                     taskTime: taskTime)))
     }
 
@@ -49,7 +49,7 @@ extension Decision<LifecycleMachine> {
         emit(
             .callbackCompleted(.init(app: app, callback: callback, snapshotLabel: completion.snapshotLabel)))
         if callback == .didFinishLaunching, record.state == .inactive {
-            emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
+            emit(.appActivated(.init(app: app, callbacks: launchCallbacks(record))))
         }
         if let reason = record.ending { return terminate(app, reason) }
         settle(app)

@@ -22,8 +22,9 @@ extension Decision<LifecycleMachine> {
         guard state.isPoweredOn else { throw .deviceOff }
         emit(.deviceInterrupted(.init(kind: kind)))
         rouse(.interruption)
-        guard kind.takesTheScreen, let app = state.foreground, state.apps[app]?.state == .active else { return }
-        emit(.appResigned(.init(app: app, callbacks: [.willResignActive], cause: .interrupt)))
+        guard kind.takesTheScreen, let app = state.foreground, let record = state.apps[app], record.state == .active
+        else { return }
+        emit(.appResigned(.init(app: app, callbacks: [resignActive(record)], cause: .interrupt)))
     }
 
     /// Lets the device sleep or wake after a decision.

@@ -12,10 +12,10 @@ extension Decision<LifecycleMachine> {
         switch event {
         case .launch: launch(app, record)
         // The switcher keeps entries without a process. A tap on an entry or on a notification launches the app.
-        case .open: record.state == .notRunning ? launch(app, record) : open(app)
+        case .open: record.state == .notRunning ? launch(app, record) : open(app, record)
         case .interrupt, .switcher:
-            emit(.appResigned(.init(app: app, callbacks: [.willResignActive], cause: event)))
-        case .dismiss: emit(.appActivated(.init(app: app, callbacks: [.didBecomeActive])))
+            emit(.appResigned(.init(app: app, callbacks: [resignActive(record)], cause: event)))
+        case .dismiss: emit(.appActivated(.init(app: app, callbacks: [becomeActive(record)])))
         case .accept: enterBackground(app, .callAccepted)
         case .home: enterBackground(app, .home)
         case .swipe: swipe(app)
@@ -53,7 +53,7 @@ extension Decision<LifecycleMachine> {
         if record.state == .notRunning {
             launch(app, record)
         } else if isLegal(.open, for: app, record) {
-            open(app)
+            open(app, record)
         }
         guard let now = state.apps[app]?.state, now == .active || now == .inactive else { return }
         emit(.notificationResponded(.init(app: app, callbacks: [responseCallback], notification: notification)))
@@ -70,7 +70,8 @@ extension Decision<LifecycleMachine> {
         case .immediately:
             emit(
                 .appLaunched(
-                    .init(app: app, callbacks: [.willFinishLaunching, .didFinishLaunching, .didBecomeActive])))
+                    .init(
+                        app: app, callbacks: [.willFinishLaunching, .didFinishLaunching] + launchCallbacks(record))))
         case .reported:
             emit(
                 .appLaunched(
@@ -80,12 +81,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    private mutating func open(_ app: String) {
-        let isCovered = state.apps[app]?.state == .inactive
+    private mutating func open(_ app: String, _ record: InstalledApp) {
+        let isCovered = record.state == .inactive
         if !isCovered { clearForeground(.otherApp) }
         emit(
             .appActivated(
-                .init(app: app, callbacks: isCovered ? [.didBecomeActive] : [.willEnterForeground, .didBecomeActive])))
+                .init(app: app, callbacks: isCovered ? [becomeActive(record)] : enterForegroundCallbacks(record))))
     }
 
     /// Moves the app on screen, if there is one, to the background.
@@ -103,7 +104,7 @@ extension Decision<LifecycleMachine> {
                 // The limit of the termination covers its handler.
                 leaveForeground(app, .swiped, handlersReturn: .immediately)
             } else if record.state == .active {
-                resigning = [.willResignActive]
+                resigning = [resignActive(record)]
             }
         }
         end(app, .forceQuit, resigning: resigning)

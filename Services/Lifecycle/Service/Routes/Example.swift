@@ -14,7 +14,8 @@ enum Example {
     static let app = """
         {"state": "background", "stateSince": "2026-11-22T02:34:51.613Z", "launchedAt": "2026-11-22T02:34:51.156Z",
          "manifest": {"backgroundModes": ["fetch", "remote-notification"], "exitsOnSuspend": false,
-          "handlersReturn": "reported", "memoryMB": 120, "permittedTaskIdentifiers": ["mail.refresh"]},
+          "handlersReturn": "reported", "memoryMB": 120, "permittedTaskIdentifiers": ["mail.refresh"],
+          "scenes": false},
          "pendingCallbacks": [{"callback": "didEnterBackground", "deadline": "2026-11-22T02:34:56.613Z"}],
          "tasks": {"01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f": {"begunAt": "2026-11-22T02:34:51.536Z",
           "expirationHandler": true, "isExpiring": false, "name": "save"}},
@@ -22,7 +23,7 @@ enum Example {
          "backgroundRefresh": "on", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
-         "holdsFileLock": false, "localNotifications": 0, "voipResumptions": [],
+         "holdsFileLock": false, "localNotifications": 0, "isSceneConnected": false, "voipResumptions": [],
          "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:51.463Z", "monitoring": 3,
           "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
          "exits": {"background": {}, "foreground": {"crash": 1}},
