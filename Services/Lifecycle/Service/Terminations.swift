@@ -93,7 +93,7 @@ extension EndReason {
         case .fileLockHeld: .lockedFile
         case .backgroundTaskTimeout: .taskAssertion
         case .crash, .fetchTimeout, .pushTimeout, .transferTimeout, .taskRequestTimeout, .thermal, .voipWithoutCall,
-            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
             .abnormal
         }
     }

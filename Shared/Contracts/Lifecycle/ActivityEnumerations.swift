@@ -6,6 +6,8 @@ public enum ActivityKind: String, WireEnum {
     /// A call, or the keep-alive of its socket.
     case voip
     case location, accessory, bluetooth
+    /// The download of an issue by a Newsstand app.
+    case newsstand
 
     /// The background modes that allow the activity. One of them is enough.
     public var modes: [BackgroundMode] {
@@ -14,6 +16,7 @@ public enum ActivityKind: String, WireEnum {
         case .voip: [.voip]
         case .location: [.location]
         case .accessory: [.externalAccessory]
+        case .newsstand: [.newsstandContent]
         case .bluetooth: [.bluetoothCentral, .bluetoothPeripheral]
         }
     }
@@ -27,6 +30,8 @@ public enum ActivityEnd: String, WireEnum {
     case paused
     /// The app is not allowed to do it in the background.
     case notAllowed
+    /// The app did work in the background that its background modes do not cover.
+    case workOutsideModes
     /// The user revoked the required authorization.
     case notAuthorized
 }

@@ -39,6 +39,4 @@ public enum EndReason: String, WireEnum {
     case uiOffMainThread
     /// The app changed its user interface in the background, before iOS 7.
     case uiInBackground
-    /// The app did work in the background that its background modes do not cover.
-    case workOutsideModes
 }

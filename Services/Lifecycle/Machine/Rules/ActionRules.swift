@@ -10,7 +10,8 @@ extension Decision<LifecycleMachine> {
         let record = try running(app)
         let shown = report.kind == .localNotification ? record.notifications == .on : nil
         emit(.actionReported(.init(action: report, app: app, shown: shown)))
-        if let reason = violation(of: report, by: record) { terminate(app, reason) }
+        if let reason = violation(of: report, by: record) { return terminate(app, reason) }
+        if report.kind == .work, record.state == .background, !record.hasLimitedWork { withdrawModes(app, record) }
     }
 
     /// Returns the termination reason of a forbidden action; nil if the action is allowed.
@@ -19,10 +20,19 @@ extension Decision<LifecycleMachine> {
         case .uiUpdate:
             if report.thread == .background { return .uiOffMainThread }
             return profile.has(.uiInBackgroundKills) && record.state == .background ? .uiInBackground : nil
-        // Limited work allows any action. An app that only an activity keeps running may do no other work.
-        case .work: return record.state == .background && !record.hasLimitedWork ? .workOutsideModes : nil
-        case .fileLock, .fileUnlock, .localNotification: return nil
+        case .work, .fileLock, .fileUnlock, .localNotification: return nil
         }
+    }
+
+    /// Withdraws the privilege of its background modes from an app that only activities keep running and that does other
+    /// work: its activities stop, so the system suspends it. Limited work allows any action. Source document
+    /// "Introduction au Backgrounding dans iOS": an app has the privilege while it does the tasks of its type.
+    private mutating func withdrawModes(_ app: String, _ record: InstalledApp) {
+        for name in record.activities.keys {
+            guard let kind = ActivityKind(rawValue: name) else { continue }
+            emit(.activityStopped(.init(activity: kind, app: app, callbacks: [], cause: .workOutsideModes)))
+        }
+        settle(app)
     }
 }
 

@@ -4,13 +4,14 @@ import OrderedCollections
 import Timeline
 
 // Activities of continuous modes: an app with a declared mode runs in the background while the activity of the mode
-// continues. It may do nothing else. Source document "Enregistrer comme application nécessaire à l'arrière-plan".
+// continues. Other work ends the activity. Source document "Enregistrer comme application nécessaire à l'arrière-plan".
 extension Decision<LifecycleMachine> {
     /// An app on screen may start any activity; in the background only a declared one that the user allows.
     mutating func startActivity(
         _ app: String, _ kind: ActivityKind, _ request: ActivityRequest
     ) throws(LifecycleRefusal) {
         let record = try running(app)
+        if kind == .newsstand { try require(.newsstand) }
         if kind == .location, !record.locationAuthorization.allowsUpdates { throw .locationDenied }
         if record.state == .background {
             guard record.ending == nil else { throw .activityNotAllowed(kind) }

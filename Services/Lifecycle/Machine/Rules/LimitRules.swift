@@ -57,7 +57,7 @@ extension EndReason {
         case .voipWithoutCall: .voipWithoutCall
         case .voipResumedTooOften: .voipResumedTooOften
         case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled, .memoryPressure, .taskRequestTimeout,
-            .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .uiOffMainThread, .uiInBackground:
             nil
         }
     }
@@ -68,7 +68,7 @@ extension EndReason {
         case .forceQuit, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
         case .crash, .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
             .transferTimeout, .taskRequestTimeout, .memoryPressure, .thermal, .fileLockHeld, .voipWithoutCall,
-            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
             true
         }
     }

@@ -30,7 +30,7 @@ const words = {
   taskRequestTimeout: 'BGTask not completed', thermal: 'Device too hot',
   fileLockHeld: 'Suspended with a file lock', voipWithoutCall: 'VoIP push without a call',
   voipResumedTooOften: 'Resumed for VoIP too often', uiOffMainThread: 'UI off the main thread',
-  uiInBackground: 'UI in the background', workOutsideModes: 'Work outside its background modes',
+  uiInBackground: 'UI in the background',
 }
 
 /** Returns the label of a name in the API, or the name itself. */

@@ -138,7 +138,7 @@ extension EndReason {
         switch self {
         case .forceQuit, .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout,
             .pushTimeout, .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld,
-            .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
             true
         case .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
         }

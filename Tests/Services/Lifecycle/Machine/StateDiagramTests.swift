@@ -146,8 +146,7 @@ extension EndReason {
         case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
             .transferTimeout, .taskRequestTimeout:
             "timeout"
-        case .fileLockHeld, .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground,
-            .workOutsideModes:
+        case .fileLockHeld, .voipWithoutCall, .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
             "violation"
         case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled, .memoryPressure, .thermal:
             rawValue
