@@ -13,6 +13,8 @@ public struct Explanation: Record {
     public var energy = EnergyLedger()
     /// The work that keeps the app running.
     public var heldBy: [Hold] = []
+    /// The time and the energy until the app would run.
+    public var launch = LaunchCost()
     /// The next change by time alone; nil if there is none.
     public var next: Nullable<Next> = nil
     public var since: Nullable<Instant> = nil
@@ -81,6 +83,7 @@ extension LifecycleMachine {
         explanation.since = record.stateSince
         explanation.because = record.why
         explanation.heldBy = record.holds
+        explanation.launch = LaunchCost(record.processStart)
         explanation.next = record.nextDeadline.map { at in
             var next = Explanation.Next()
             next.at = at

@@ -133,9 +133,8 @@ public struct InstalledApp: Record, Equatable {
         completedWakes = completedWakes.suffix(3) + [wake]
     }
 
-    /// Records a wake for the rate limits of later wakes and for the energy.
+    /// Records a wake for the rate limits of later wakes.
     mutating func note(_ kind: WakeKind, at time: Instant) {
-        energy.wakes += EnergyLedger.wakeCost
         switch kind {
         case .newsstand: newsstandWokenAt = time
         case .voipPush, .voipSocket:

@@ -69,6 +69,7 @@ extension LifecycleMachine {
             change(event.app, at: time) {
                 $0.regions[event.identifier]?.isInside = event.entered
                 $0.regions[event.identifier]?.beyondSince = nil
+                $0.energy.monitoringBytes += EnergyLedger.crossingBytes
             }
         case .significantChangesMonitored(let event): apply(event, at: time)
         case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
@@ -114,6 +115,7 @@ extension LifecycleMachine {
     private mutating func apply(_ event: LifecycleEvent.AppLaunched, at time: Instant) {
         toFrontOfSwitcher(event.app)
         change(event.app, at: time) { app in
+            app.energy.launches += LaunchCost(app.processStart).energy
             app.state = event.state
             app.forceQuit = false
             app.localNotifications = 0
@@ -130,6 +132,7 @@ extension LifecycleMachine {
     private mutating func apply(_ event: LifecycleEvent.AppActivated, at time: Instant) {
         toFrontOfSwitcher(event.app)
         change(event.app, at: time) { app in
+            if !app.state.isForeground { app.energy.launches += LaunchCost(app.processStart).energy }
             app.localNotifications = 0
             // Only the user's opening of the app clears the flag. A wake despite a force quit does not.
             app.forceQuit = false
@@ -185,6 +188,7 @@ extension LifecycleMachine {
         wake.expirationHandler = event.expirationHandler ?? true
         let isAwake = isAwake
         change(event.app, at: time) { app in
+            app.energy.wakes += LaunchCost(app.processStart).energy
             app.state = event.state
             app.wakes[event.wake] = wake
             app.note(wake.kind, at: time)

@@ -88,18 +88,22 @@ extension Activity {
 /// The energy that an app has used. All figures are our choice, in the order of published measurements. Use them only
 /// for comparison.
 public struct EnergyLedger: Record, Equatable {
+    /// Millijoules for launches by the user and returns to the screen.
+    public var launches = 0
     /// The bytes that its handlers loaded, as the device reports.
     public var bytesReceived = 0
     /// The time until which the sums are complete.
     public var meteredAt = Instant.epoch
     /// Millijoules for monitoring regions by GPS, up to ``meteredAt``.
     public var monitoring = 0
+    /// The bytes that the device loaded to locate itself for crossings of its regions.
+    public var monitoringBytes = 0
     /// The current power of monitoring and of updates, in milliwatts.
     public var monitoringMilliwatts = 0
     /// Millijoules for location updates, up to ``meteredAt``.
     public var updates = 0
     public var updatesMilliwatts = 0
-    /// Millijoules for wakes and for reports of significant changes.
+    /// Millijoules for the starts of wakes and for reports of significant changes.
     public var wakes = 0
 
     /// The GPS is on sometimes.
@@ -108,8 +112,9 @@ public struct EnergyLedger: Record, Equatable {
     static let updatesPower = 150
     /// The radio finds a new tower anyway.
     static let significantChangeCost = 50
-    /// A wake of any kind: the start of the processor and, without a process, of the app.
-    static let wakeCost = 500
+    /// The data of satellites and access points for one crossing (our choice). "Updating an application in the
+    /// background" (source document) says that region monitoring raises the use of data.
+    static let crossingBytes = 4096
 
     private static let mostBytes = 1 << 60
 

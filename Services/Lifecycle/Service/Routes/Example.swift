@@ -24,8 +24,8 @@ enum Example {
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
          "holdsFileLock": false, "localNotifications": 0, "isSceneConnected": false, "voipResumptions": [],
-         "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:51.463Z", "monitoring": 3,
-          "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
+         "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:51.463Z",
+          "monitoring": 3, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
          "exits": {"background": {}, "foreground": {"crash": 1}},
          "lastEnd": {"at": "2026-11-22T02:34:51.099Z", "from": "active", "reason": "crash", "sinceLaunch": 0.128}}
         """
@@ -65,12 +65,13 @@ enum Example {
          "because": "Work prevents its suspension: task save.",
          "heldBy": [{"deadline": "2026-11-22T02:35:21.613Z", "kind": "task", "name": "save",
           "otherwise": "backgroundTaskTimeout"}],
+         "launch": {"energy": 10, "start": "running", "time": 0},
          "next": {"at": "2026-11-22T02:35:16.613Z", "end": null},
          "wakes": [{"kind": "fetch", "reason": "fetch", "wouldWake": false, "refusal": "backgroundRefreshDenied",
           "limitSeconds": 30, "factors": [{"blocks": false, "factor": "notInstalled"},
            {"blocks": false, "factor": "forceQuit"}, {"blocks": true, "factor": "backgroundRefreshDenied"}]}],
-         "energy": {"bytesReceived": 0, "meteredAt": "2026-11-22T02:34:52.207Z", "monitoring": 17,
-          "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
+         "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:52.207Z",
+          "monitoring": 17, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
         """
 
     /// Shortened to some members of one profile.

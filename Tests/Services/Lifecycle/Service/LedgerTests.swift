@@ -13,6 +13,10 @@ import Timeline
     private var runtime = InMemoryRuntime<LifecycleMachine>(policy: LifecyclePolicy())
     private var app: InstalledApp? { runtime.state(Self.key).apps["a"] }
 
+    private var launch: LaunchCost? {
+        runtime.state(Self.key).explain("a", at: .epoch, LifecyclePolicy())?.launch
+    }
+
     private func at(_ seconds: Double) -> Instant { .epoch + .seconds(seconds) }
 
     private mutating func submit(_ command: LifecycleCommand, _ seconds: Double) throws {
@@ -47,12 +51,46 @@ import Timeline
         try submit(.updateConditions(report), 3)
         report.tower = "208-1-78"
         try submit(.updateConditions(report), 4)
-        #expect(app?.energy.wakes == 550, "the energy of a wake and of its significant change")
+        #expect(app?.energy.wakes == 100, "the energy of a wake and of its significant change")
         var completion = WakeCompletion(snapshot: "map")
         completion.bytesReceived = 4096
         try submit(.completeWake(app: "a", wake: try #require(app?.wakes.keys.first), completion), 5)
         #expect(app?.energy.bytesReceived == 4096)
         #expect(app?.snapshotTakenAt == at(5) && app?.snapshotLabel == "map")
+    }
+
+    @Test mutating func `a process that is kept alive makes the next launch quick and cheap`() throws {
+        #expect(app?.energy.launches == 500, "a cold launch")
+        #expect(launch?.start == .running && launch?.time == .zero)
+        try submit(.transition(app: "a", .home), 1)
+        #expect(launch?.start == .suspended)
+        let suspended = try #require(launch)
+        try submit(.transition(app: "a", .open), 2)
+        #expect(app?.energy.launches == 500 + suspended.energy)
+        try submit(.transition(app: "a", .switcher), 3)
+        try submit(.transition(app: "a", .dismiss), 4)
+        #expect(app?.energy.launches == 500 + suspended.energy, "the app was on screen")
+        try submit(.transition(app: "a", .crash), 5)
+        let cold = try #require(launch)
+        try submit(.transition(app: "a", .prewarm), 6)
+        let prewarmed = try #require(launch)
+        #expect((cold.start, prewarmed.start) == (.cold, .prewarmed))
+        #expect(suspended.time < prewarmed.time && prewarmed.time < cold.time)
+        #expect(suspended.energy < prewarmed.energy && prewarmed.energy < cold.energy)
+        try submit(.transition(app: "a", .launch), 7)
+        #expect(app?.energy.launches == 500 + suspended.energy + prewarmed.energy)
+    }
+
+    @Test mutating func `a crossing of a region uses data`() throws {
+        var report = ConditionsReport()
+        report.location = Location(latitude: 48, longitude: 2)
+        try submit(.updateConditions(report), 10)
+        try submit(.monitorRegion(app: "a", region: "home", Region(latitude: 48, longitude: 2, radiusMeters: 500)), 11)
+        report.location = Location(latitude: 49, longitude: 2)
+        try submit(.updateConditions(report), 12)
+        #expect(app?.energy.monitoringBytes == 0)
+        try runtime.advance(to: at(60))
+        #expect(app?.energy.monitoringBytes == 4096)
     }
 
     @Test mutating func `repeatedly reported bytes do not overflow`() throws {
