@@ -47,6 +47,11 @@ public struct LifecycleRefusal: MachineRefusal {
     public static let locationDenied = Self(
         .conflict, "location_denied", "Location is not authorized",
         "The user has not authorized location for the app.")
+    /// `CLAuthorizationStatus.authorizedWhenInUse`.
+    public static let locationNotInUse = Self(
+        .conflict, "location_not_in_use", "App is not in use",
+        "The user has authorized location while the app is in use. The app can start on screen, or while its background "
+            + "activity session continues.")
     /// `CLError.regionMonitoringFailure`.
     public static func regionMonitoringFailure(_ reason: String) -> Self {
         Self(

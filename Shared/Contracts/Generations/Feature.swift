@@ -9,10 +9,18 @@ public enum Feature: String, WireEnum {
     /// Source: "Updating an application in the background" (source document): the app updates before the user is
     /// notified. Apple shows the alert at once today; the generation of the change is our choice.
     case alertWaitsForHandler
+    /// The user allows location once. The authorization ends when the app is no longer in use.
+    ///
+    /// Source: iOS 13, in secondary sources.
+    case allowOnce
     /// The app switcher shows a snapshot of each app.
     ///
     /// Source: "Introduction to backgrounding in iOS" (source document): iOS 7 introduced the app switcher.
     case appSwitcherSnapshots
+    /// `CLBackgroundActivitySession`: an app that the user has authorized for its use stays in use in the background.
+    ///
+    /// Source: Apple, `CLBackgroundActivitySession`, iOS 17.0.
+    case backgroundActivitySession
     /// The settings and the status of Background App Refresh.
     ///
     /// Source: Apple, `UIApplication.backgroundRefreshStatus`, iOS 7.0.
@@ -141,7 +149,9 @@ public enum Feature: String, WireEnum {
     public var span: Span {
         switch self {
         case .alertWaitsForHandler: Span("delayed alerts", until: 12)
+        case .allowOnce: Span("Allow Once", since: 13)
         case .appSwitcherSnapshots: Span("app switcher with snapshots", since: 7)
+        case .backgroundActivitySession: Span("background activity sessions", since: 17)
         case .backgroundAppRefresh: Span("Background App Refresh", since: 7)
         case .backgroundFetch: Span("background fetch", since: 7)
         case .backgroundSessions: Span("background sessions", since: 7)

@@ -6,6 +6,8 @@ public enum ActivityKind: String, WireEnum {
     /// A call, or the keep-alive of its socket.
     case voip
     case location, accessory, bluetooth
+    /// A `CLBackgroundActivitySession`, which keeps the app in use.
+    case backgroundActivitySession
     /// The download of an issue by a Newsstand app.
     case newsstand
 
@@ -14,7 +16,7 @@ public enum ActivityKind: String, WireEnum {
         switch self {
         case .audio: [.audio]
         case .voip: [.voip]
-        case .location: [.location]
+        case .location, .backgroundActivitySession: [.location]
         case .accessory: [.externalAccessory]
         case .newsstand: [.newsstandContent]
         case .bluetooth: [.bluetoothCentral, .bluetoothPeripheral]

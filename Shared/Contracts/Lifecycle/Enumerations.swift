@@ -97,7 +97,11 @@ public enum HandlersReturn: String, WireEnum {
 public enum Switch: String, WireEnum { case on, off }
 
 /// `CLAuthorizationStatus`.
-public enum LocationAuthorization: String, WireEnum { case notDetermined, denied, whenInUse, always }
+public enum LocationAuthorization: String, WireEnum {
+    case notDetermined, denied, whenInUse, always
+    /// "Allow Once": as `whenInUse`, until the app is no longer in use.
+    case once
+}
 
 /// `UIBackgroundRefreshStatus`.
 public enum BackgroundRefreshStatus: String, WireEnum { case available, denied, restricted }

@@ -8,7 +8,8 @@ import Timeline
 @Suite("Generations of iOS") struct GenerationsTests {
     /// The first and the last profile with each feature, written down without the table. Nil: the feature has not ended.
     private static let spans: [(Feature, ProfileName, ProfileName?)] = [
-        (.alertWaitsForHandler, .ios6, .ios12), (.appSwitcherSnapshots, .ios7, nil),
+        (.alertWaitsForHandler, .ios6, .ios12), (.allowOnce, .ios13, nil), (.backgroundActivitySession, .ios17, nil),
+        (.appSwitcherSnapshots, .ios7, nil),
         (.backgroundAppRefresh, .ios7, nil),
         (.backgroundFetch, .ios7, nil), (.backgroundSessions, .ios7, nil), (.backgroundTaskScheduler, .ios13, nil),
         (.broadcastChannels, .ios18, nil), (.callReporting, .ios13, nil),

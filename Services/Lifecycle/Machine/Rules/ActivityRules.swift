@@ -12,10 +12,12 @@ extension Decision<LifecycleMachine> {
     ) throws(LifecycleRefusal) {
         let record = try running(app)
         if kind == .newsstand { try require(.newsstand) }
-        if kind == .location, !record.locationAuthorization.allowsUpdates { throw .locationDenied }
+        if kind == .backgroundActivitySession { try require(.backgroundActivitySession) }
+        if kind.needsLocation, !record.locationAuthorization.allowsUpdates { throw .locationDenied }
         if record.state == .background {
             guard record.ending == nil else { throw .activityNotAllowed(kind) }
             guard mayRunInBackground(kind, request, app, record) else { throw .activityNotAllowed(kind) }
+            if kind.needsLocation, !record.mayStartLocation { throw .locationNotInUse }
         }
         let isAwaited = kind == .voip && record.wakes.values.contains(where: \.awaitsCall)
         guard isAwaited || record.activities[kind.rawValue]?.request != request else { return }
@@ -44,8 +46,11 @@ extension Decision<LifecycleMachine> {
     /// that need Background App Refresh.
     mutating func reviewActivities() {
         for (app, record) in state.apps where !record.activities.isEmpty {
-            if record.activities[ActivityKind.location.rawValue] != nil, !record.locationAuthorization.allowsUpdates {
-                emit(.activityStopped(.init(activity: .location, app: app, callbacks: [], cause: .notAuthorized)))
+            if !record.locationAuthorization.allowsUpdates {
+                for kind in [ActivityKind.location, .backgroundActivitySession]
+                where record.activities[kind.rawValue] != nil {
+                    emit(.activityStopped(.init(activity: kind, app: app, callbacks: [], cause: .notAuthorized)))
+                }
             }
             settle(app)
         }
@@ -66,7 +71,11 @@ extension Decision<LifecycleMachine> {
         _ kind: ActivityKind, _ request: ActivityRequest, _ app: String, _ record: InstalledApp
     ) -> Bool {
         guard kind.modes.contains(where: record.manifest.backgroundModes.contains) else { return false }
-        if kind == .location, profile.has(.locationFlag), !request.allowsBackgroundLocationUpdates { return false }
+        if kind == .location, profile.has(.locationFlag), !request.allowsBackgroundLocationUpdates,
+            !record.hasBackgroundActivitySession
+        {
+            return false
+        }
         return !profile.has(.refreshSwitchEndsActivities)
             || state.isBackgroundRefreshOn(app) && !state.restrictions.backgroundRefresh
     }
@@ -74,7 +83,28 @@ extension Decision<LifecycleMachine> {
 
 extension LocationAuthorization {
     /// Whether a running app gets locations.
-    var allowsUpdates: Bool { self == .whenInUse || self == .always }
+    var allowsUpdates: Bool {
+        switch self {
+        case .whenInUse, .always, .once: true
+        case .notDetermined, .denied: false
+        }
+    }
+}
+
+extension ActivityKind {
+    /// Whether the activity needs an authorization of location.
+    fileprivate var needsLocation: Bool { self == .location || self == .backgroundActivitySession }
+}
+
+extension InstalledApp {
+    /// Whether a `CLBackgroundActivitySession` keeps the app in use.
+    var hasBackgroundActivitySession: Bool { activities[ActivityKind.backgroundActivitySession.rawValue] != nil }
+
+    /// Whether the user uses the app: it is on screen, or its background activity session shows that it runs.
+    var isInUse: Bool { state.isForeground || state == .background && hasBackgroundActivitySession }
+
+    /// Whether the app can start location services now. `always` allows it in the background too.
+    fileprivate var mayStartLocation: Bool { locationAuthorization == .always || isInUse }
 }
 
 extension InstalledApp {

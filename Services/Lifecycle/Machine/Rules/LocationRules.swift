@@ -61,9 +61,9 @@ extension Decision<LifecycleMachine> {
         if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handler: handler) }
     }
 
-    /// Returns the callback for an app on screen, which needs no wake.
+    /// Returns the callback for an app in use, which needs no wake.
     private func told(_ handler: Callback, _ app: String) -> [Callback] {
-        guard let record = state.apps[app], record.state.isForeground, record.locationAuthorization.allowsUpdates else {
+        guard let record = state.apps[app], record.isInUse, record.locationAuthorization.allowsUpdates else {
             return []
         }
         return [handler]

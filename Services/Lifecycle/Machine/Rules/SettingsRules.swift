@@ -8,6 +8,7 @@ extension Decision<LifecycleMachine> {
     mutating func changeSettings(_ app: String, _ report: AppSettings) throws(LifecycleRefusal) {
         let current = try installed(app).settings
         if report.backgroundRefresh != nil { try require(.backgroundAppRefresh) }
+        if report.locationAuthorization == .once { try require(.allowOnce) }
         var settings = current
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard !state.restrictions.backgroundRefresh else { throw .restricted }
@@ -31,6 +32,14 @@ extension Decision<LifecycleMachine> {
         }
         guard settings != current else { return }
         change(to: settings, of: nil)
+    }
+
+    /// Ends the authorization of "Allow Once" when the app is suspended or ends.
+    mutating func endAllowOnce(_ app: String) {
+        guard let record = state.apps[app], record.locationAuthorization == .once else { return }
+        var settings = record.settings
+        settings.locationAuthorization = .notDetermined
+        emit(.settingsChanged(.init(app: app, settings: settings)))
     }
 
     private mutating func change(to settings: Settings, of app: String?) {

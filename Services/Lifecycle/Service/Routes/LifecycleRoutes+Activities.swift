@@ -17,7 +17,10 @@ extension LifecycleRoutes {
         table.add(
             .post, activity, "Starts an activity of an app, such as audio", body: ActivityRequest.self,
             .parameters(kind), .checks { _ = try activityKind($0) },
-            .refuses(.ofCode(.locationDenied, .activityNotAllowed(.audio), .unsupported(.newsstand, on: .ios9)))
+            .refuses(
+                .ofCode(
+                    .locationDenied, .locationNotInUse, .activityNotAllowed(.audio), .unsupported(.newsstand, on: .ios9)
+                ))
         ) { request, call in
             try await app(after: .startActivity(app: call.app, activityKind(call), request), call)
         }

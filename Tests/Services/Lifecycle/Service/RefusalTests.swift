@@ -84,6 +84,7 @@ import Testing
             ("PUT", "/apps/a/settings", #"{"backgroundRefresh":"off"}"#),
             ("POST", "/apps/a/callbacks/didEnterBackground/completion", snapshot),
             ("POST", "/apps/a/wakes/none/completion", #"{"snapshot":"inbox"}"#),
+            ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
         ] {
             try await given.refuse("unsupported_on_profile", method, device + path, body)
         }
@@ -99,7 +100,7 @@ import Testing
 
     private func refuseWakes(_ given: Given) async throws {
         let fixture = given.fixture
-        _ = try await fixture.phone("d3", manifest: #"{"backgroundModes":["fetch"]}"#)
+        _ = try await fixture.phone("d3", manifest: #"{"backgroundModes":["fetch","location"]}"#)
         let app = "/v1/devices/d3/apps/a"
         try await fixture.transition("d3", "launch")
         try await fixture.send("POST", app + "/tasks", "{}")
@@ -109,6 +110,9 @@ import Testing
         try await fixture.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
         let fetch = try await wake(of: app, fixture) + "/completion"
         try await given.refuse("result_missing", "POST", fetch, "{}")
+        try await fixture.send("PUT", app + "/settings", #"{"locationAuthorization":"whenInUse"}"#)
+        let updates = #"{"allowsBackgroundLocationUpdates":true}"#
+        try await given.refuse("location_not_in_use", "POST", app + "/activities/location", updates)
         #expect(try await fixture.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
         try await given.refuse("already_completed", "POST", fetch, #"{"result":"newData"}"#)
         try await fixture.append(
@@ -171,8 +175,8 @@ import Testing
         let codes: Set = [
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
-            "success_missing", "activity_not_allowed", "location_denied", "region_monitoring_failure",
-            "unavailable_on_device", "restricted",
+            "success_missing", "activity_not_allowed", "location_denied", "location_not_in_use",
+            "region_monitoring_failure", "unavailable_on_device", "restricted",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in
