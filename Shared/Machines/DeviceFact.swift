@@ -84,7 +84,8 @@ extension LifecycleEvent {
             .appTerminating, .callbackCompleted, .taskBegun, .taskEnded, .taskExpiring, .activityStarted,
             .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .notificationResponded, .wakeExpiring, .outageRecorded:
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .notificationResponded,
+            .wakeExpiring, .outageRecorded:
             nil
         }
     }

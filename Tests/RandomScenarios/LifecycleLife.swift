@@ -164,6 +164,7 @@ package struct LifecycleLife: Life {
         case 15, 16, 17: return .transition(app: app, .launch)
         case 18: return .transition(app: app, .open)
         case 19, 20: return .transition(app: app, .home)
+        case 21 where Int.random(in: 0..<4, using: &random) == 0: return bluetooth(app)
         case 24, 25, 26:
             let request = ActivityRequest(
                 allowsBackgroundLocationUpdates: Int.random(in: 0..<4, using: &random) > 0,
@@ -186,6 +187,16 @@ package struct LifecycleLife: Life {
             settings.locationAuthorization = .always
             return .changeSettings(app: app, settings)
         default: return .transition(app: app, pick(AppTransition.allCases) ?? .home)
+        }
+    }
+
+    private mutating func bluetooth(_ app: String) -> LifecycleCommand {
+        let role = pick(BluetoothRole.allCases) ?? .central
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: return .stopBluetooth(app: app, role)
+        case 1, 2, 3: return .bluetooth(app: app, pick(BluetoothEvent.allCases) ?? .connected)
+        default:
+            return .startBluetooth(app: app, role, BluetoothManager(restoreIdentifier: pick(["lock", nil]) ?? nil))
         }
     }
 

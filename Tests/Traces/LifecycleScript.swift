@@ -64,6 +64,11 @@ extension TraceScript<LifecycleMachine> {
         case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
         case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
         case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
+        case "startBluetooth":
+            let manager = try BluetoothManager(json: with.without("role"))
+            return .startBluetooth(app: app, try BluetoothRole(json: with["role"] ?? .null), manager)
+        case "stopBluetooth": return .stopBluetooth(app: app, try BluetoothRole(json: with))
+        case "bluetooth": return .bluetooth(app: app, try BluetoothEvent(json: with))
         case "settings" where step["app"] == nil: return .changeDeviceSettings(try DeviceSettings(json: with))
         case "settings": return .changeSettings(app: app, try AppSettings(json: with))
         default: throw TraceFailed.unknown(step)

@@ -58,6 +58,8 @@ public struct InstalledApp: Record, Equatable {
     public var significantChanges: SignificantChanges?
     /// The time of the last reported significant change.
     public var significantChangeAt: Instant?
+    /// The Bluetooth managers that wait for events, by ``BluetoothRole``.
+    public var bluetooth: OrderedDictionary<String, BluetoothManager> = [:]
     public var energy = EnergyLedger()
     /// The end of the last process. The log has all ends.
     public var lastEnd: Termination?
@@ -139,7 +141,9 @@ public struct InstalledApp: Record, Equatable {
         case .newsstand: newsstandWokenAt = time
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
-        case .fetch, .push, .transfer, .region, .significantChange, .refreshTask, .processingTask: break
+        case .fetch, .push, .transfer, .region, .significantChange, .refreshTask, .processingTask, .bluetoothCentral,
+            .bluetoothPeripheral:
+            break
         }
     }
 }

@@ -28,6 +28,10 @@ public enum LifecycleCommand: Sendable, Equatable {
     case stopMonitoringRegion(app: String, region: String)
     case monitorSignificantChanges(app: String)
     case stopMonitoringSignificantChanges(app: String)
+    case startBluetooth(app: String, BluetoothRole, BluetoothManager)
+    case stopBluetooth(app: String, BluetoothRole)
+    /// Reports an event of another Bluetooth device.
+    case bluetooth(app: String, BluetoothEvent)
     case changeSettings(app: String, AppSettings)
     case changeDeviceSettings(DeviceSettings)
 }

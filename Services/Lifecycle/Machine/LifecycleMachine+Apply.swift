@@ -74,6 +74,11 @@ extension LifecycleMachine {
         case .significantChangesMonitored(let event): apply(event, at: time)
         case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
         case .significantChangeReported(let event): apply(event, at: time)
+        case .bluetoothManagerStarted(let event):
+            change(event.app, at: time) { $0.bluetooth[event.role.rawValue] = event.manager }
+        case .bluetoothManagerStopped(let event):
+            change(event.app, at: time) { $0.bluetooth.removeValue(forKey: event.role.rawValue) }
+        case .bluetoothEventOccurred: break
         case .notificationResponded: break
         case .outageRecorded(let event): apply(event)
         }
@@ -245,6 +250,7 @@ extension LifecycleMachine {
             app.taskTime = nil
             app.wakes = [:]
             app.activities = [:]
+            app.endBluetooth()
             app.holdsFileLock = false
             app.lastEnd = Termination(event, at: time)
         }

@@ -116,6 +116,9 @@ extension Decision<LifecycleMachine> {
         case .stopMonitoringRegion(let app, let identifier): try stopMonitoring(app, identifier)
         case .monitorSignificantChanges(let app): try monitorSignificantChanges(app)
         case .stopMonitoringSignificantChanges(let app): try stopMonitoringSignificantChanges(app)
+        case .startBluetooth(let app, let role, let manager): try startBluetooth(app, role, manager)
+        case .stopBluetooth(let app, let role): try stopBluetooth(app, role)
+        case .bluetooth(let app, let event): try bluetooth(app, event)
         case .changeSettings(let app, let settings): try changeSettings(app, settings)
         case .changeDeviceSettings(let settings): try changeSettings(settings)
         }

@@ -59,6 +59,7 @@ extension WakeKind {
         case .processingTask: .processingTask
         case .voipPush: .voipPushHandler
         case .voipSocket: .voipSocket
+        case .bluetoothCentral, .bluetoothPeripheral: .bluetoothHandler
         }
     }
 }

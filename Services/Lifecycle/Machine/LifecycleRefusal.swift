@@ -58,6 +58,13 @@ public struct LifecycleRefusal: MachineRefusal {
             .conflict, "region_monitoring_failure", "Region can't be monitored",
             "The region cannot be monitored: \(reason).")
     }
+    /// The system calls an app only for events that it waits for (Apple, TN3115).
+    public static func bluetoothNotAwaited(_ role: BluetoothRole) -> Self {
+        Self(
+            .conflict, "bluetooth_not_awaited", "App waits for no Bluetooth event",
+            "The app has no Bluetooth manager in the role \"\(role.rawValue)\". Without a restoration identifier, a manager "
+                + "ends with the process of its app.")
+    }
     public static func unavailableOnDevice(_ need: String) -> Self {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")

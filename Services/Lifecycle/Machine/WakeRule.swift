@@ -73,6 +73,14 @@ struct WakeRule {
         case .voipSocket:
             handler = []
             modes = [.voip]
+        case .bluetoothCentral:
+            handler = []
+            modes = [.bluetoothCentral]
+            heedsBackgroundRefresh = false
+        case .bluetoothPeripheral:
+            handler = []
+            modes = [.bluetoothPeripheral]
+            heedsBackgroundRefresh = false
         }
     }
 }
@@ -87,6 +95,7 @@ extension WakeKind {
         case .location: self = .region
         case .task: self = .refreshTask
         case .voip: self = .voipPush
+        case .bluetooth: self = .bluetoothCentral
         }
     }
 
@@ -98,7 +107,7 @@ extension WakeKind {
         case .transfer: .transferTimeout
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
-        case .region, .significantChange, .voipSocket: nil
+        case .region, .significantChange, .voipSocket, .bluetoothCentral, .bluetoothPeripheral: nil
         }
     }
 }

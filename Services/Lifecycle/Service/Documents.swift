@@ -133,7 +133,8 @@ extension LifecycleEvent {
             .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
             .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .notificationResponded, .outageRecorded:
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .notificationResponded,
+            .outageRecorded:
             nil
         }
     }

@@ -37,6 +37,14 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `BGTaskScheduler`, iOS 13.0.
     case backgroundTaskScheduler
+    /// Bluetooth events launch an app after a restart of the device.
+    ///
+    /// Source: Apple, QA1962, "Conditions Under Which Bluetooth State Restoration Will Relaunch An App": from iOS 11.
+    case bluetoothAfterRestart
+    /// Bluetooth managers that outlive the process of their app.
+    ///
+    /// Source: Apple, `CBCentralManagerOptionRestoreIdentifierKey`, iOS 7.0.
+    case bluetoothRestoration
     /// Subscriptions to broadcast channels.
     ///
     /// Source: Apple, "Setting up broadcast push notifications", iOS 18.
@@ -156,6 +164,8 @@ public enum Feature: String, WireEnum {
         case .backgroundFetch: Span("background fetch", since: 7)
         case .backgroundSessions: Span("background sessions", since: 7)
         case .backgroundTaskScheduler: Span("task requests", since: 13)
+        case .bluetoothAfterRestart: Span("Bluetooth restoration after a restart", since: 11)
+        case .bluetoothRestoration: Span("Bluetooth restoration", since: 7)
         case .broadcastChannels: Span("broadcast channels", since: 18)
         case .callReporting: Span("duty to report calls", since: 13)
         case .complicationPushes: Span("pushes for complications", since: 9)

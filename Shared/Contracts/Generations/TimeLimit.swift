@@ -16,6 +16,10 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: our choice: as ``fetchHandler``.
     case backgroundURLSessionHandler
+    /// The handler of a Bluetooth event. Afterwards the app is suspended.
+    ///
+    /// Source: Apple, "Core Bluetooth Background Processing for iOS Apps": around 10 s.
+    case bluetoothHandler
     /// `applicationDidEnterBackground(_:)`.
     ///
     /// Source: Apple, "Preparing your UI to run in the background": 5 s.
@@ -68,6 +72,7 @@ public enum TimeLimit: String, WireEnum {
         case .backgroundTasks: [(1, 600), (7, 180), (13, 30)]
         case .backgroundTasksInLowPowerMode: [(1, 90), (13, 15)]
         case .backgroundURLSessionHandler: [(1, 30)]
+        case .bluetoothHandler: [(1, 10)]
         case .didEnterBackground: [(1, 5)]
         case .fetchHandler: [(1, 30)]
         case .launch: [(1, 20)]
@@ -93,7 +98,7 @@ public enum TimeLimit: String, WireEnum {
         case .remoteNotificationHandler: .silentNotifications
         case .voipPushHandler: .voipPushes
         case .voipSocket: .voipSockets
-        case .backgroundTasks, .didEnterBackground, .launch, .locationHandler, .willTerminate: nil
+        case .backgroundTasks, .bluetoothHandler, .didEnterBackground, .launch, .locationHandler, .willTerminate: nil
         }
     }
 

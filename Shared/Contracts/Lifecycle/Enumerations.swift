@@ -33,6 +33,14 @@ public enum Callback: String, WireEnum {
     case launchHandler
     /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`.
     case didReceiveNotificationResponse
+    /// `centralManager(_:willRestoreState:)` and `peripheralManager(_:willRestoreState:)`.
+    case willRestoreState
+    /// `centralManager(_:didDiscover:advertisementData:rssi:)`, `…didConnect:` and `…didDisconnectPeripheral:error:`.
+    case didDiscoverPeripheral, didConnectPeripheral, didDisconnectPeripheral
+    /// `peripheral(_:didUpdateValueFor:error:)`.
+    case didUpdateValue
+    /// `peripheralManager(_:didReceiveRead:)`, `…didReceiveWrite:` and `…central:didSubscribeTo:`.
+    case didReceiveReadRequest, didReceiveWriteRequests, didSubscribeToCharacteristic
     /// `pushRegistry(_:didReceiveIncomingPushWith:for:completion:)`.
     case didReceiveIncomingPush
 }

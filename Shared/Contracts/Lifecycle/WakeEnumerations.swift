@@ -12,6 +12,8 @@ public enum WakeReason: String, WireEnum {
     /// A request to `BGTaskScheduler` is due.
     case task
     case voip
+    /// An event of Core Bluetooth.
+    case bluetooth
 }
 
 /// The kind of a wake. Each kind has its own handler, limit and conditions.
@@ -28,6 +30,10 @@ public enum WakeKind: String, WireEnum {
     case voipPush
     /// A launch to reopen the VoIP socket after the device started or the app died.
     case voipSocket
+    /// An event for a central manager.
+    case bluetoothCentral
+    /// An event for a peripheral manager.
+    case bluetoothPeripheral
 
     /// The reason for a wake of this kind.
     public var reason: WakeReason {
@@ -38,6 +44,7 @@ public enum WakeKind: String, WireEnum {
         case .region, .significantChange: .location
         case .refreshTask, .processingTask: .task
         case .voipPush, .voipSocket: .voip
+        case .bluetoothCentral, .bluetoothPeripheral: .bluetooth
         }
     }
 
@@ -53,6 +60,7 @@ public enum WakeRefusal: String, WireEnum {
     case notInstalled, unsupportedOnProfile, deviceOff, forceQuit, modeNotDeclared
     case backgroundRefreshDenied, backgroundRefreshRestricted, lowPowerMode, lowDataMode
     /// The app is on screen. The system calls background handlers only in the background.
+    /// For a location event, also: a background activity session keeps the app in use.
     case inForeground
     /// Memory pressure is critical and the wake is optional, so the app is not launched.
     case memoryPressure

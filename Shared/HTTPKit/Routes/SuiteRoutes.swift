@@ -61,6 +61,8 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/activities/{kind} DELETE POST
         /v1/devices/{device}/apps/{app}/background-refresh-status GET
         /v1/devices/{device}/apps/{app}/background-time-remaining GET
+        /v1/devices/{device}/apps/{app}/bluetooth-events POST
+        /v1/devices/{device}/apps/{app}/bluetooth-managers/{role} DELETE PUT
         /v1/devices/{device}/apps/{app}/callbacks/{callback}/completion POST
         /v1/devices/{device}/apps/{app}/explain GET
         /v1/devices/{device}/apps/{app}/regions/{region} DELETE PUT

@@ -101,7 +101,7 @@ extension InstalledApp {
     var hasBackgroundActivitySession: Bool { activities[ActivityKind.backgroundActivitySession.rawValue] != nil }
 
     /// Whether the user uses the app: it is on screen, or its background activity session shows that it runs.
-    var isInUse: Bool { state.isForeground || state == .background && hasBackgroundActivitySession }
+    public var isInUse: Bool { state.isForeground || state == .background && hasBackgroundActivitySession }
 
     /// Whether the app can start location services now. `always` allows it in the background too.
     fileprivate var mayStartLocation: Bool { locationAuthorization == .always || isInUse }

@@ -30,7 +30,7 @@ extension LifecycleMachine {
             ask(.modeNotDeclared, !rule.modes.contains(where: record.manifest.backgroundModes.contains))
         }
         ask(.deviceOff, !isPoweredOn)
-        ask(.inForeground, record.state.isForeground)
+        ask(.inForeground, rule.needsLocation ? record.isInUse : record.state.isForeground)
         ask(.terminating, record.ending != nil)
         if rule.needsLocation { ask(.locationNotAuthorized, record.locationAuthorization != .always) }
         if rule.heedsForceQuit { ask(.forceQuit, record.forceQuit) }

@@ -44,6 +44,7 @@ extension Decision<LifecycleMachine> {
         }
         for (app, record) in state.apps where record.state != .notRunning { terminate(app, .powerOff) }
         emit(.devicePowered(.init(power: event)))
+        forgetBluetooth()
         guard event != .off else { return }
         tellOfPlaces()
         for app in state.apps.keys { reopenSocket(app) }

@@ -58,7 +58,7 @@ extension Decision<LifecycleMachine> {
         let isWanted = entered ? region.notifyOnEntry : region.notifyOnExit
         let callbacks = isWanted ? told(handler, app) : []
         emit(.regionCrossed(.init(app: app, callbacks: callbacks, entered: entered, identifier: identifier)))
-        if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handler: handler) }
+        if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handlers: [handler]) }
     }
 
     /// Returns the callback for an app in use, which needs no wake.

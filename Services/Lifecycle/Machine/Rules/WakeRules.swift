@@ -11,10 +11,10 @@ extension Decision<LifecycleMachine> {
     /// - Parameters:
     ///   - request: the id of the request.
     ///   - payload: the argument of the handler.
-    ///   - handler: the callback, if the kind does not determine it.
+    ///   - handlers: the callbacks, if the kind does not determine them.
     ///   - expirationHandler: whether the app has an expiration handler.
     mutating func wake(
-        _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handler: Callback? = nil,
+        _ app: String, for kind: WakeKind, request: String?, payload: JSON? = nil, handlers: [Callback]? = nil,
         expirationHandler: Bool = true
     ) {
         let blocker = state.factors(of: kind, for: app, at: now, policy).first(where: \.blocks)
@@ -26,7 +26,7 @@ extension Decision<LifecycleMachine> {
         emit(
             .appWoken(
                 .init(
-                    app: app, callbacks: launching + (handler.map { [$0] } ?? WakeRule(kind, profile).handler),
+                    app: app, callbacks: launching + (handlers ?? WakeRule(kind, profile).handler),
                     deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state,
                     kind: kind.beyondReason, limit: limit,
                     mustReportCall: kind == .voipPush && !profile.has(.callReporting) ? false : nil, payload: payload,

@@ -47,6 +47,7 @@ extension LifecycleEvent: OrderGiver {
                 [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
         case .regionCrossed(let event): OrderContent(event.callbacks, [.init("region", .string(event.identifier))])
         case .significantChangeReported(let event): OrderContent(event.callbacks)
+        case .bluetoothEventOccurred(let event): OrderContent(event.callbacks)
         case .notificationResponded(let event):
             OrderContent(event.callbacks, [.init("notification", .string(event.notification))])
         case .appSuspended: OrderContent(.suspend, "suspend", [])
@@ -57,7 +58,7 @@ extension LifecycleEvent: OrderGiver {
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
             .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
-            .outageRecorded:
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .outageRecorded:
             nil
         }
     }

@@ -34,6 +34,7 @@ struct LifecycleRoutes: Sendable {
         addApps(&table)
         addWork(&table)
         addActivities(&table)
+        addBluetooth(&table)
         addReports(&table)
         addOrders(&table)
     }

@@ -101,7 +101,13 @@ extension LifecycleLife {
             guard events.contains(where: { $0.type == LifecycleEvent.SignificantChangeReported.type && $0.app == app })
             else { return false }
             // An app on screen gets the callback without a wake.
-            if record.state.isForeground { return true }
+            if record.isInUse { return true }
+        case .bluetoothCentral, .bluetoothPeripheral:
+            let event: BluetoothEvent = kind == .bluetoothCentral ? .connected : .subscribed
+            guard device.isPoweredOn, record.bluetooth[event.role.rawValue] != nil, !record.state.isForeground else {
+                return false
+            }
+            events = try copy.submit(.bluetooth(app: app, event), to: Self.key, at: now)
         case .region, .voipSocket: return false
         }
         let fate = events.compactMap { event -> (Bool, WakeRefusal?)? in

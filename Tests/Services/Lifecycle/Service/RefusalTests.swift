@@ -45,7 +45,9 @@ import Testing
                 ("app_not_running", "still", "a"),
             ]
             for (code, device, app) in cases where codes.contains(code) {
-                let words = ["device": device, "app": app, "callback": "willTerminate", "kind": "audio"]
+                let words = [
+                    "device": device, "app": app, "callback": "willTerminate", "kind": "audio", "role": "central",
+                ]
                 let path = route.path.split(separator: "/").map { part in
                     part.hasPrefix("{") ? words[String(part.dropFirst().dropLast())] ?? "x" : String(part)
                 }
@@ -65,6 +67,9 @@ import Testing
         try await given.refuse("device_off", "POST", device + "/apps/a/transitions", #"{"event":"launch"}"#)
         try await given.refuse("device_off", "POST", device + "/app-switcher/a")
         try await given.refuse("device_off", "DELETE", device + "/app-switcher/a")
+        let connection = #"{"event":"connected"}"#
+        try await given.refuse("device_off", "POST", device + "/apps/a/bluetooth-events", connection)
+        try await given.refuse("bluetooth_not_awaited", "POST", "/v1/devices/still/apps/a/bluetooth-events", connection)
         try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
@@ -85,6 +90,7 @@ import Testing
             ("POST", "/apps/a/callbacks/didEnterBackground/completion", snapshot),
             ("POST", "/apps/a/wakes/none/completion", #"{"snapshot":"inbox"}"#),
             ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
+            ("PUT", "/apps/a/bluetooth-managers/central", #"{"restoreIdentifier":"lock"}"#),
         ] {
             try await given.refuse("unsupported_on_profile", method, device + path, body)
         }
@@ -163,6 +169,7 @@ import Testing
         guard route.request != nil else { return nil }
         switch route.path.split(separator: "/").last {
         case "transitions", "power": return route.path.hasSuffix("power") ? #"{"event":"boot"}"# : #"{"event":"home"}"#
+        case "bluetooth-events": return #"{"event":"connected"}"#
         case "interruptions": return #"{"kind":"call"}"#
         case "actions": return #"{"kind":"work"}"#
         case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
@@ -176,7 +183,7 @@ import Testing
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
             "success_missing", "activity_not_allowed", "location_denied", "location_not_in_use",
-            "region_monitoring_failure", "unavailable_on_device", "restricted",
+            "bluetooth_not_awaited", "region_monitoring_failure", "unavailable_on_device", "restricted",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in

@@ -42,6 +42,12 @@ import Testing
         ("DELETE", "/apps/a/regions/home", nil, nil, nil),
         ("PUT", "/apps/a/significant-location-changes", nil, nil, nil),
         ("DELETE", "/apps/a/significant-location-changes", nil, nil, nil),
+        (
+            "PUT", "/apps/a/bluetooth-managers/central", #"{"restoreIdentifier":"lock"}"#, #"{"restoreIdentifier":""}"#,
+            "/restoreIdentifier"
+        ),
+        ("POST", "/apps/a/bluetooth-events", #"{"event":"connected"}"#, #"{"event":"lost"}"#, "/event"),
+        ("DELETE", "/apps/a/bluetooth-managers/central", nil, nil, nil),
         ("GET", "/apps/a/terminations", nil, nil, nil),
         ("GET", "/apps/a/explain", nil, nil, nil),
         ("POST", "/app-switcher/a", nil, nil, nil),

@@ -142,6 +142,9 @@ extension TraceStep {
         case "stopMonitoringRegion": ("DELETE", app + "/regions/" + (with.string ?? ""), nil)
         case "monitorSignificantChanges": ("PUT", app + "/significant-location-changes", nil)
         case "stopMonitoringSignificantChanges": ("DELETE", app + "/significant-location-changes", nil)
+        case "startBluetooth": ("PUT", app + "/bluetooth-managers/" + named("role"), with.without("role"))
+        case "stopBluetooth": ("DELETE", app + "/bluetooth-managers/" + (with.string ?? ""), nil)
+        case "bluetooth": ("POST", app + "/bluetooth-events", ["event": with])
         default: ("POST", app + "/transitions", ["event": .string(action)])
         }
     }
