@@ -84,7 +84,9 @@ extension LifecycleEvent {
             .appTerminating, .callbackCompleted, .taskBegun, .taskEnded, .taskExpiring, .activityStarted,
             .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .notificationResponded,
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,
+            .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
+            .notificationResponded,
             .wakeExpiring, .outageRecorded:
             nil
         }

@@ -165,6 +165,7 @@ package struct LifecycleLife: Life {
         case 18: return .transition(app: app, .open)
         case 19, 20: return .transition(app: app, .home)
         case 21 where Int.random(in: 0..<4, using: &random) == 0: return bluetooth(app)
+        case 22 where Int.random(in: 0..<4, using: &random) == 0: return health(app)
         case 24, 25, 26:
             let request = ActivityRequest(
                 allowsBackgroundLocationUpdates: Int.random(in: 0..<4, using: &random) > 0,
@@ -197,6 +198,17 @@ package struct LifecycleLife: Life {
         case 1, 2, 3: return .bluetooth(app: app, pick(BluetoothEvent.allCases) ?? .connected)
         default:
             return .startBluetooth(app: app, role, BluetoothManager(restoreIdentifier: pick(["lock", nil]) ?? nil))
+        }
+    }
+
+    private mutating func health(_ app: String) -> LifecycleCommand {
+        let type = pick(["heartRate", "stepCount"]) ?? "heartRate"
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: return .disableHealthDelivery(app: app, sampleType: type)
+        case 1, 2, 3: return .saveHealthSample(sampleType: type)
+        default:
+            let delivery = HealthDelivery(frequency: pick(HealthFrequency.allCases) ?? .immediate)
+            return .enableHealthDelivery(app: app, sampleType: type, delivery)
         }
     }
 

@@ -69,6 +69,11 @@ extension TraceScript<LifecycleMachine> {
             return .startBluetooth(app: app, try BluetoothRole(json: with["role"] ?? .null), manager)
         case "stopBluetooth": return .stopBluetooth(app: app, try BluetoothRole(json: with))
         case "bluetooth": return .bluetooth(app: app, try BluetoothEvent(json: with))
+        case "enableHealthDelivery":
+            return .enableHealthDelivery(
+                app: app, sampleType: with["type"]?.string ?? "", try HealthDelivery(json: with.without("type")))
+        case "disableHealthDelivery": return .disableHealthDelivery(app: app, sampleType: with.string ?? "")
+        case "healthSample": return .saveHealthSample(sampleType: with.string ?? "")
         case "settings" where step["app"] == nil: return .changeDeviceSettings(try DeviceSettings(json: with))
         case "settings": return .changeSettings(app: app, try AppSettings(json: with))
         default: throw TraceFailed.unknown(step)

@@ -84,7 +84,7 @@ extension LifecycleMachine {
         explanation.because = record.why
         explanation.heldBy = record.holds
         explanation.launch = LaunchCost(record.processStart)
-        explanation.next = record.nextDeadline.map { at in
+        explanation.next = nextDeadline(of: record).map { at in
             var next = Explanation.Next()
             next.at = at
             next.end = record.limits.first { $0.at == at }?.reason

@@ -60,6 +60,8 @@ public struct InstalledApp: Record, Equatable {
     public var significantChangeAt: Instant?
     /// The Bluetooth managers that wait for events, by ``BluetoothRole``.
     public var bluetooth: OrderedDictionary<String, BluetoothManager> = [:]
+    /// The background deliveries of HealthKit by type of samples.
+    public var health: OrderedDictionary<String, EnabledHealthDelivery> = [:]
     public var energy = EnergyLedger()
     /// The end of the last process. The log has all ends.
     public var lastEnd: Termination?
@@ -142,7 +144,7 @@ public struct InstalledApp: Record, Equatable {
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
         case .fetch, .push, .transfer, .region, .significantChange, .refreshTask, .processingTask, .bluetoothCentral,
-            .bluetoothPeripheral:
+            .bluetoothPeripheral, .health:
             break
         }
     }

@@ -32,6 +32,10 @@ public enum LifecycleCommand: Sendable, Equatable {
     case stopBluetooth(app: String, BluetoothRole)
     /// Reports an event of another Bluetooth device.
     case bluetooth(app: String, BluetoothEvent)
+    case enableHealthDelivery(app: String, sampleType: String, HealthDelivery)
+    case disableHealthDelivery(app: String, sampleType: String)
+    /// Reports a new sample in the HealthKit store of the device.
+    case saveHealthSample(sampleType: String)
     case changeSettings(app: String, AppSettings)
     case changeDeviceSettings(DeviceSettings)
 }

@@ -55,6 +55,7 @@ extension LifecycleMachine {
             }
         case .wakeExpired(let event):
             change(event.app, at: time) {
+                $0.endHealthWake($0.wakes[event.wake], isCompleted: false)
                 $0.close(event.wake)
                 $0.takeSnapshot(at: time)
             }
@@ -79,6 +80,14 @@ extension LifecycleMachine {
         case .bluetoothManagerStopped(let event):
             change(event.app, at: time) { $0.bluetooth.removeValue(forKey: event.role.rawValue) }
         case .bluetoothEventOccurred: break
+        case .healthDeliveryEnabled(let event):
+            change(event.app, at: time) {
+                $0.health[event.sampleType, default: EnabledHealthDelivery()].frequency = event.frequency
+            }
+        case .healthDeliveryDisabled(let event):
+            change(event.app, at: time) { $0.health.removeValue(forKey: event.sampleType) }
+        case .healthSampleSaved(let event): apply(event)
+        case .healthUpdateDelivered(let event): apply(event, at: time)
         case .notificationResponded: break
         case .outageRecorded(let event): apply(event)
         }
@@ -212,6 +221,7 @@ extension LifecycleMachine {
 
     private mutating func apply(_ event: LifecycleEvent.WakeCompleted, at time: Instant) {
         change(event.app, at: time) { app in
+            app.endHealthWake(app.wakes[event.wake], isCompleted: true)
             app.close(event.wake)
             app.energy.receive(event.bytesReceived ?? 0)
             app.takeSnapshot(at: time, event.snapshotLabel)
@@ -248,6 +258,7 @@ extension LifecycleMachine {
             app.tasks = [:]
             app.taskClock = nil
             app.taskTime = nil
+            for wake in app.wakes.values { app.endHealthWake(wake, isCompleted: false) }
             app.wakes = [:]
             app.activities = [:]
             app.endBluetooth()

@@ -67,8 +67,13 @@ public struct LifecycleMachine: Machine {
     /// The app on screen; nil if there is none.
     public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }
 
+    /// Returns the next change of an app by time alone. HealthKit delivers nothing while the device is off.
+    func nextDeadline(of app: InstalledApp) -> Instant? {
+        [app.nextDeadline, isPoweredOn ? app.healthDue : nil].compactMap(\.self).min()
+    }
+
     public var nextDeadline: Instant? {
-        let limit = apps.values.compactMap(\.nextDeadline).min()
+        let limit = apps.values.compactMap(nextDeadline).min()
         guard let sleepDue else { return limit }
         return min(sleepDue, limit ?? sleepDue)
     }
@@ -119,6 +124,9 @@ extension Decision<LifecycleMachine> {
         case .startBluetooth(let app, let role, let manager): try startBluetooth(app, role, manager)
         case .stopBluetooth(let app, let role): try stopBluetooth(app, role)
         case .bluetooth(let app, let event): try bluetooth(app, event)
+        case .enableHealthDelivery(let app, let type, let delivery): try enableHealthDelivery(app, type, delivery)
+        case .disableHealthDelivery(let app, let type): try disableHealthDelivery(app, type)
+        case .saveHealthSample(let type): try saveHealthSample(type)
         case .changeSettings(let app, let settings): try changeSettings(app, settings)
         case .changeDeviceSettings(let settings): try changeSettings(settings)
         }

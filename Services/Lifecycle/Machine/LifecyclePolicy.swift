@@ -38,6 +38,20 @@ public struct LifecyclePolicy: Sendable, Equatable {
     public static let voipResumptions = 10
     /// The period of ``voipResumptions``.
     public static let voipSpan = Interval.minutes(1)
+    /// The number of uncalled completion handlers after which HealthKit delivers no more (Apple,
+    /// `HKObserverQueryCompletionHandler`: three).
+    public static let healthMisses = 3
+    /// The time before the next delivery for each miss (our choice; Apple says "using a backoff algorithm").
+    public static let healthRetry = Interval.minutes(1)
+    /// The maximum number of types of samples of an app (our choice: it keeps the state of a device small).
+    public static let healthTypesPerApp = 20
+
+    /// Returns the frequency of deliveries. Step counts come at most once an hour (Apple,
+    /// `enableBackgroundDelivery(for:frequency:withCompletion:)`).
+    static func healthFrequency(_ frequency: HealthFrequency, of sampleType: String) -> HealthFrequency {
+        sampleType == "stepCount" && frequency == .immediate ? .hourly : frequency
+    }
+
     /// The maximum number of open background tasks of an app (our choice: it keeps the state of a device small).
     public static let openTasks = 100
 }
@@ -60,6 +74,7 @@ extension WakeKind {
         case .voipPush: .voipPushHandler
         case .voipSocket: .voipSocket
         case .bluetoothCentral, .bluetoothPeripheral: .bluetoothHandler
+        case .health: .healthHandler
         }
     }
 }

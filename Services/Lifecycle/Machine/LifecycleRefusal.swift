@@ -65,6 +65,10 @@ public struct LifecycleRefusal: MachineRefusal {
             "The app has no Bluetooth manager in the role \"\(role.rawValue)\". Without a restoration identifier, a manager "
                 + "ends with the process of its app.")
     }
+    public static let tooManyHealthTypes = Self(
+        .conflict, "too_many_health_types", "App has too many background deliveries",
+        "The app has background deliveries for \(LifecyclePolicy.healthTypesPerApp) types of samples already. Disable one."
+    )
     public static func unavailableOnDevice(_ need: String) -> Self {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")

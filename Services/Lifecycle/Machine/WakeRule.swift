@@ -73,6 +73,8 @@ struct WakeRule {
         case .voipSocket:
             handler = []
             modes = [.voip]
+        case .health:
+            handler = [.updateHandler]
         case .bluetoothCentral:
             handler = []
             modes = [.bluetoothCentral]
@@ -96,6 +98,7 @@ extension WakeKind {
         case .task: self = .refreshTask
         case .voip: self = .voipPush
         case .bluetooth: self = .bluetoothCentral
+        case .health: self = .health
         }
     }
 
@@ -107,7 +110,7 @@ extension WakeKind {
         case .transfer: .transferTimeout
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
-        case .region, .significantChange, .voipSocket, .bluetoothCentral, .bluetoothPeripheral: nil
+        case .region, .significantChange, .voipSocket, .bluetoothCentral, .bluetoothPeripheral, .health: nil
         }
     }
 }

@@ -133,7 +133,9 @@ extension LifecycleEvent {
             .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
             .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .notificationResponded,
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,
+            .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
+            .notificationResponded,
             .outageRecorded:
             nil
         }

@@ -73,6 +73,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `PKPushType.fileProvider`, iOS 11.0.
     case fileProviderPushes
+    /// New samples of HealthKit wake an app.
+    ///
+    /// Source: Apple, `HKObserverQuery`, iOS 8.0.
+    case healthDelivery
     /// Notifications for Live Activities.
     ///
     /// Source: Apple, "ActivityKit", iOS 16.1.
@@ -173,6 +177,7 @@ public enum Feature: String, WireEnum {
         case .earliestBeginDate: Span("earliestBeginDate", since: 11)
         case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
+        case .healthDelivery: Span("background delivery of HealthKit", since: 8)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
         case .locationPushes: Span("location pushes", since: 15)

@@ -28,6 +28,10 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: Apple, `application(_:performFetchWithCompletionHandler:)`: 30 s of wall-clock time.
     case fetchHandler
+    /// The update handler of a HealthKit query. Afterwards the app is suspended.
+    ///
+    /// Source: our choice: as ``fetchHandler``.
+    case healthHandler
     /// The launch handlers.
     ///
     /// Source: the watchdog, in secondary sources: 20 s.
@@ -75,6 +79,7 @@ public enum TimeLimit: String, WireEnum {
         case .bluetoothHandler: [(1, 10)]
         case .didEnterBackground: [(1, 5)]
         case .fetchHandler: [(1, 30)]
+        case .healthHandler: [(1, 30)]
         case .launch: [(1, 20)]
         case .locationHandler: [(1, 10)]
         case .newsstandHandler: [(1, 30)]
@@ -93,6 +98,7 @@ public enum TimeLimit: String, WireEnum {
         case .backgroundTasksInLowPowerMode: .lowPowerMode
         case .backgroundURLSessionHandler: .backgroundSessions
         case .fetchHandler: .backgroundFetch
+        case .healthHandler: .healthDelivery
         case .newsstandHandler: .newsstand
         case .processingTask, .refreshTask: .backgroundTaskScheduler
         case .remoteNotificationHandler: .silentNotifications

@@ -41,6 +41,8 @@ public enum Callback: String, WireEnum {
     case didUpdateValue
     /// `peripheralManager(_:didReceiveRead:)`, `…didReceiveWrite:` and `…central:didSubscribeTo:`.
     case didReceiveReadRequest, didReceiveWriteRequests, didSubscribeToCharacteristic
+    /// The update handler of an `HKObserverQuery`.
+    case updateHandler
     /// `pushRegistry(_:didReceiveIncomingPushWith:for:completion:)`.
     case didReceiveIncomingPush
 }

@@ -14,6 +14,8 @@ public enum WakeReason: String, WireEnum {
     case voip
     /// An event of Core Bluetooth.
     case bluetooth
+    /// New samples of HealthKit.
+    case health
 }
 
 /// The kind of a wake. Each kind has its own handler, limit and conditions.
@@ -34,6 +36,7 @@ public enum WakeKind: String, WireEnum {
     case bluetoothCentral
     /// An event for a peripheral manager.
     case bluetoothPeripheral
+    case health
 
     /// The reason for a wake of this kind.
     public var reason: WakeReason {
@@ -45,6 +48,7 @@ public enum WakeKind: String, WireEnum {
         case .refreshTask, .processingTask: .task
         case .voipPush, .voipSocket: .voip
         case .bluetoothCentral, .bluetoothPeripheral: .bluetooth
+        case .health: .health
         }
     }
 

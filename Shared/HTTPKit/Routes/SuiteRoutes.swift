@@ -65,6 +65,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/bluetooth-managers/{role} DELETE PUT
         /v1/devices/{device}/apps/{app}/callbacks/{callback}/completion POST
         /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/health-deliveries/{type} DELETE PUT
         /v1/devices/{device}/apps/{app}/regions/{region} DELETE PUT
         /v1/devices/{device}/apps/{app}/settings PUT
         /v1/devices/{device}/apps/{app}/significant-location-changes DELETE PUT
@@ -74,6 +75,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/transitions POST
         /v1/devices/{device}/apps/{app}/wakes/{wake}/completion POST
         /v1/devices/{device}/conditions PATCH
+        /v1/devices/{device}/health-samples POST
         /v1/devices/{device}/interruptions POST
         /v1/devices/{device}/orders GET
         /v1/devices/{device}/power POST

@@ -89,6 +89,7 @@ extension Decision<LifecycleMachine> {
             }
         }
         tellOfPlaces()
+        deliverHealth()
         pauseUpdates()
     }
 
@@ -97,6 +98,7 @@ extension Decision<LifecycleMachine> {
         for (app, record) in state.apps {
             orderExpirations(app, record)
             ageWakes(app, record)
+            reviewHealth(app)
         }
     }
 

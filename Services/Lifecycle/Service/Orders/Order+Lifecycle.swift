@@ -48,6 +48,8 @@ extension LifecycleEvent: OrderGiver {
         case .regionCrossed(let event): OrderContent(event.callbacks, [.init("region", .string(event.identifier))])
         case .significantChangeReported(let event): OrderContent(event.callbacks)
         case .bluetoothEventOccurred(let event): OrderContent(event.callbacks)
+        case .healthUpdateDelivered(let event):
+            OrderContent(event.callbacks, [.init("sampleType", .string(event.sampleType))])
         case .notificationResponded(let event):
             OrderContent(event.callbacks, [.init("notification", .string(event.notification))])
         case .appSuspended: OrderContent(.suspend, "suspend", [])
@@ -58,7 +60,8 @@ extension LifecycleEvent: OrderGiver {
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
             .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
-            .bluetoothManagerStarted, .bluetoothManagerStopped, .outageRecorded:
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .healthDeliveryEnabled, .healthDeliveryDisabled,
+            .healthSampleSaved, .outageRecorded:
             nil
         }
     }

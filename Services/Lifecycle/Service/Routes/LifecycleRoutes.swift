@@ -35,6 +35,7 @@ struct LifecycleRoutes: Sendable {
         addWork(&table)
         addActivities(&table)
         addBluetooth(&table)
+        addHealth(&table)
         addReports(&table)
         addOrders(&table)
     }

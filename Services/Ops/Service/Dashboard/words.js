@@ -12,7 +12,7 @@ const words = {
   notRunning: 'not running',
   // Reasons of granted wakes.
   fetch: 'Background fetch', push: 'Silent push', transfer: 'Background URL session', location: 'Location',
-  task: 'BGTaskScheduler', voip: 'VoIP', bluetooth: 'Core Bluetooth',
+  task: 'BGTaskScheduler', voip: 'VoIP', bluetooth: 'Core Bluetooth', health: 'HealthKit',
   // Reasons of refused wakes.
   notInstalled: 'Not installed', unsupportedOnProfile: 'Not in this version of iOS', deviceOff: 'Device is off',
   forceQuit: 'Force-quit by the user', modeNotDeclared: 'Background mode not declared',

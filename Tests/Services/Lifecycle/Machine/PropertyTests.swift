@@ -108,6 +108,14 @@ extension LifecycleLife {
                 return false
             }
             events = try copy.submit(.bluetooth(app: app, event), to: Self.key, at: now)
+        case .health:
+            guard device.isPoweredOn, !record.state.isForeground,
+                let type = record.health.elements.first(where: {
+                    $0.value.frequency == .immediate && $0.value.misses == 0
+                }),
+                LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.healthDelivery)
+            else { return false }
+            events = try copy.submit(.saveHealthSample(sampleType: type.key), to: Self.key, at: now)
         case .region, .voipSocket: return false
         }
         let fate = events.compactMap { event -> (Bool, WakeRefusal?)? in

@@ -70,6 +70,7 @@ import Testing
         let connection = #"{"event":"connected"}"#
         try await given.refuse("device_off", "POST", device + "/apps/a/bluetooth-events", connection)
         try await given.refuse("bluetooth_not_awaited", "POST", "/v1/devices/still/apps/a/bluetooth-events", connection)
+        try await given.refuse("device_off", "POST", device + "/health-samples", #"{"sampleType":"heartRate"}"#)
         try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
@@ -90,6 +91,8 @@ import Testing
             ("POST", "/apps/a/callbacks/didEnterBackground/completion", snapshot),
             ("POST", "/apps/a/wakes/none/completion", #"{"snapshot":"inbox"}"#),
             ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
+            ("PUT", "/apps/a/health-deliveries/heartRate", "{}"),
+            ("POST", "/health-samples", #"{"sampleType":"heartRate"}"#),
             ("PUT", "/apps/a/bluetooth-managers/central", #"{"restoreIdentifier":"lock"}"#),
         ] {
             try await given.refuse("unsupported_on_profile", method, device + path, body)
@@ -102,6 +105,8 @@ import Testing
         try await given.fixture.transition("d2", "launch")
         try await given.refuse("invalid_task", "POST", app + "/tasks", "{}")
         try await given.refuse("already_completed", "POST", app + "/callbacks/didEnterBackground/completion", "{}")
+        for type in 0..<20 { try await given.fixture.send("PUT", app + "/health-deliveries/\(type)", "{}") }
+        try await given.refuse("too_many_health_types", "PUT", app + "/health-deliveries/heartRate", "{}")
     }
 
     private func refuseWakes(_ given: Given) async throws {
@@ -170,6 +175,7 @@ import Testing
         switch route.path.split(separator: "/").last {
         case "transitions", "power": return route.path.hasSuffix("power") ? #"{"event":"boot"}"# : #"{"event":"home"}"#
         case "bluetooth-events": return #"{"event":"connected"}"#
+        case "health-samples": return #"{"sampleType":"heartRate"}"#
         case "interruptions": return #"{"kind":"call"}"#
         case "actions": return #"{"kind":"work"}"#
         case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
@@ -183,7 +189,8 @@ import Testing
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
             "success_missing", "activity_not_allowed", "location_denied", "location_not_in_use",
-            "bluetooth_not_awaited", "region_monitoring_failure", "unavailable_on_device", "restricted",
+            "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure", "unavailable_on_device",
+            "restricted",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in

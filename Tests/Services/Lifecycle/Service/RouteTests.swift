@@ -48,6 +48,12 @@ import Testing
         ),
         ("POST", "/apps/a/bluetooth-events", #"{"event":"connected"}"#, #"{"event":"lost"}"#, "/event"),
         ("DELETE", "/apps/a/bluetooth-managers/central", nil, nil, nil),
+        (
+            "PUT", "/apps/a/health-deliveries/heartRate", #"{"frequency":"hourly"}"#, #"{"frequency":"weekly"}"#,
+            "/frequency"
+        ),
+        ("POST", "/health-samples", #"{"sampleType":"heartRate"}"#, #"{"sampleType":""}"#, "/sampleType"),
+        ("DELETE", "/apps/a/health-deliveries/heartRate", nil, nil, nil),
         ("GET", "/apps/a/terminations", nil, nil, nil),
         ("GET", "/apps/a/explain", nil, nil, nil),
         ("POST", "/app-switcher/a", nil, nil, nil),

@@ -145,6 +145,9 @@ extension TraceStep {
         case "startBluetooth": ("PUT", app + "/bluetooth-managers/" + named("role"), with.without("role"))
         case "stopBluetooth": ("DELETE", app + "/bluetooth-managers/" + (with.string ?? ""), nil)
         case "bluetooth": ("POST", app + "/bluetooth-events", ["event": with])
+        case "enableHealthDelivery": ("PUT", app + "/health-deliveries/" + named("type"), with.without("type"))
+        case "disableHealthDelivery": ("DELETE", app + "/health-deliveries/" + (with.string ?? ""), nil)
+        case "healthSample": ("POST", device + "/health-samples", ["sampleType": with])
         default: ("POST", app + "/transitions", ["event": .string(action)])
         }
     }
