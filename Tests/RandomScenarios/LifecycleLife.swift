@@ -213,7 +213,9 @@ package struct LifecycleLife: Life {
     }
 
     private mutating func places(_ app: String) -> LifecycleCommand {
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 6: return Bool.random(using: &random) ? .monitorVisits(app: app) : .stopMonitoringVisits(app: app)
+        case 7: return .visit(pick(VisitKind.allCases) ?? .arrival)
         case 0: return .stopMonitoringRegion(app: app, region: "home")
         case 1: return .stopMonitoringSignificantChanges(app: app)
         case 2, 3: return .monitorSignificantChanges(app: app)

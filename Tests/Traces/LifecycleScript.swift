@@ -64,6 +64,9 @@ extension TraceScript<LifecycleMachine> {
         case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
         case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
         case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
+        case "monitorVisits": return .monitorVisits(app: app)
+        case "stopMonitoringVisits": return .stopMonitoringVisits(app: app)
+        case "visit": return .visit(try VisitKind(json: with))
         case "startBluetooth":
             let manager = try BluetoothManager(json: with.without("role"))
             return .startBluetooth(app: app, try BluetoothRole(json: with["role"] ?? .null), manager)

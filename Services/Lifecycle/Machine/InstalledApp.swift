@@ -56,6 +56,8 @@ public struct InstalledApp: Record, Equatable {
     public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
     /// The monitoring of significant location changes, which survives the end of the process; nil if it is off.
     public var significantChanges: SignificantChanges?
+    /// Whether the app monitors visits, which survives the end of the process.
+    public var monitorsVisits = false
     /// The time of the last reported significant change.
     public var significantChangeAt: Instant?
     /// The Bluetooth managers that wait for events, by ``BluetoothRole``.
@@ -143,7 +145,8 @@ public struct InstalledApp: Record, Equatable {
         case .newsstand: newsstandWokenAt = time
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
-        case .fetch, .push, .transfer, .region, .significantChange, .refreshTask, .processingTask, .bluetoothCentral,
+        case .fetch, .push, .transfer, .region, .significantChange, .visit, .refreshTask, .processingTask,
+            .bluetoothCentral,
             .bluetoothPeripheral, .health:
             break
         }

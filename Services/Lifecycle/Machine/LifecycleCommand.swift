@@ -28,6 +28,10 @@ public enum LifecycleCommand: Sendable, Equatable {
     case stopMonitoringRegion(app: String, region: String)
     case monitorSignificantChanges(app: String)
     case stopMonitoringSignificantChanges(app: String)
+    case monitorVisits(app: String)
+    case stopMonitoringVisits(app: String)
+    /// Reports that the user arrived at a place or left it.
+    case visit(VisitKind)
     case startBluetooth(app: String, BluetoothRole, BluetoothManager)
     case stopBluetooth(app: String, BluetoothRole)
     /// Reports an event of another Bluetooth device.

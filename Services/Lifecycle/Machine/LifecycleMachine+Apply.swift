@@ -88,6 +88,9 @@ extension LifecycleMachine {
             change(event.app, at: time) { $0.health.removeValue(forKey: event.sampleType) }
         case .healthSampleSaved(let event): apply(event)
         case .healthUpdateDelivered(let event): apply(event, at: time)
+        case .visitsMonitored(let event): change(event.app, at: time) { $0.monitorsVisits = true }
+        case .visitsUnmonitored(let event): change(event.app, at: time) { $0.monitorsVisits = false }
+        case .visitReported: break
         case .notificationResponded: break
         case .outageRecorded(let event): apply(event)
         }

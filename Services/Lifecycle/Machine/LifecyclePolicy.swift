@@ -68,7 +68,7 @@ extension WakeKind {
         case .push: .remoteNotificationHandler
         case .newsstand: .newsstandHandler
         case .transfer: .backgroundURLSessionHandler
-        case .region, .significantChange: .locationHandler
+        case .region, .significantChange, .visit: .locationHandler
         case .refreshTask: .refreshTask
         case .processingTask: .processingTask
         case .voipPush: .voipPushHandler

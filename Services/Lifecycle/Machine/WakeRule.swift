@@ -53,6 +53,10 @@ struct WakeRule {
             handler = [.didUpdateLocations]
             heedsForceQuit = false
             needsLocation = true
+        case .visit:
+            handler = [.didVisit]
+            heedsForceQuit = false
+            needsLocation = true
         case .refreshTask:
             handler = [.launchHandler]
             modes = [.fetch]
@@ -110,7 +114,7 @@ extension WakeKind {
         case .transfer: .transferTimeout
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
-        case .region, .significantChange, .voipSocket, .bluetoothCentral, .bluetoothPeripheral, .health: nil
+        case .region, .significantChange, .visit, .voipSocket, .bluetoothCentral, .bluetoothPeripheral, .health: nil
         }
     }
 }

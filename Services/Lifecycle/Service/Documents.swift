@@ -133,7 +133,8 @@ extension LifecycleEvent {
             .taskBegun, .taskEnded, .taskExpiring, .wakeExpiring, .wakeExpired, .wakeCompleted, .wakeRefused,
             .activityStarted, .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported,
-            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .visitsMonitored,
+            .visitsUnmonitored, .visitReported, .healthDeliveryEnabled,
             .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
             .notificationResponded,
             .outageRecorded:

@@ -144,6 +144,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `UNUserNotificationCenter`, iOS 10.0.
     case userNotificationCenter
+    /// Monitoring of visits: the user arrives at a place or leaves it.
+    ///
+    /// Source: Apple, `startMonitoringVisits()`, iOS 8.0.
+    case visits
     /// PushKit for calls.
     ///
     /// Source: Apple, "PushKit", iOS 8.0.
@@ -194,6 +198,7 @@ public enum Feature: String, WireEnum {
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
         case .uiInBackgroundKills: Span("kills for the user interface in the background", until: 6)
         case .userNotificationCenter: Span("UNUserNotificationCenter", since: 10)
+        case .visits: Span("visits", since: 8)
         case .voipPushes: Span("PushKit", since: 8)
         case .voipSockets: Span("VoIP sockets", until: 8)
         case .widgetPushes: Span("pushes for widgets", since: 26)

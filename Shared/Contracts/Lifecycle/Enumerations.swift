@@ -27,6 +27,8 @@ public enum Callback: String, WireEnum {
     case didEnterRegion, didExitRegion
     /// `locationManager(_:didUpdateLocations:)`, for a significant change.
     case didUpdateLocations
+    /// `locationManager(_:didVisit:)`.
+    case didVisit
     /// `locationManagerDidPauseLocationUpdates(_:)`.
     case didPauseLocationUpdates
     /// The launch handler that was registered with `BGTaskScheduler`.

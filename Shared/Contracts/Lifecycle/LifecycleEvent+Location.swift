@@ -52,4 +52,28 @@ extension LifecycleEvent {
         /// The delegate methods that the system calls if the app is on screen. Otherwise it wakes the app.
         public var callbacks: [Callback]
     }
+
+    /// An app started monitoring visits.
+    public struct VisitsMonitored: EventData {
+        public static let type = "lifecycle.visits.monitored"
+
+        public var app: Nullable<String>
+    }
+
+    /// An app stopped monitoring visits.
+    public struct VisitsUnmonitored: EventData {
+        public static let type = "lifecycle.visits.unmonitored"
+
+        public var app: Nullable<String>
+    }
+
+    /// The system reported to an app that a visit began or ended.
+    public struct VisitReported: EventData {
+        public static let type = "lifecycle.visit.reported"
+
+        public var app: Nullable<String>
+        /// The delegate methods that the system calls if the app is on screen. Otherwise it wakes the app.
+        public var callbacks: [Callback]
+        public var kind: VisitKind
+    }
 }

@@ -86,6 +86,14 @@ public struct ActionReport: Record, Equatable {
     }
 }
 
+/// Whether a visit begins or ends: `arrivalDate` and `departureDate` of a `CLVisit`.
+public enum VisitKind: String, WireEnum { case arrival, departure }
+
+/// A report that the user arrived at a place or left it.
+public struct VisitReport: Record, Equatable {
+    public var kind = VisitKind.arrival
+}
+
 /// A circle on the ground that an app monitors: `CLCircularRegion`.
 public struct Region: Record, Equatable {
     public var latitude: Double

@@ -7,7 +7,7 @@ public enum WakeReason: String, WireEnum {
     case push
     /// A background URL session has events.
     case transfer
-    /// A region was entered or left, or the device moved far.
+    /// A region was entered or left, the device moved far, or a visit began or ended.
     case location
     /// A request to `BGTaskScheduler` is due.
     case task
@@ -23,7 +23,7 @@ public enum WakeKind: String, WireEnum {
     case fetch, push
     /// A notification with `content-available` for a Newsstand app.
     case newsstand
-    case transfer, region, significantChange
+    case transfer, region, significantChange, visit
     /// `BGAppRefreshTask`.
     case refreshTask
     /// `BGProcessingTask`.
@@ -44,7 +44,7 @@ public enum WakeKind: String, WireEnum {
         case .fetch: .fetch
         case .push, .newsstand: .push
         case .transfer: .transfer
-        case .region, .significantChange: .location
+        case .region, .significantChange, .visit: .location
         case .refreshTask, .processingTask: .task
         case .voipPush, .voipSocket: .voip
         case .bluetoothCentral, .bluetoothPeripheral: .bluetooth

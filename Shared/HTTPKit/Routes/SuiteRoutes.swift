@@ -73,6 +73,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/tasks/{task} DELETE
         /v1/devices/{device}/apps/{app}/terminations GET
         /v1/devices/{device}/apps/{app}/transitions POST
+        /v1/devices/{device}/apps/{app}/visits DELETE PUT
         /v1/devices/{device}/apps/{app}/wakes/{wake}/completion POST
         /v1/devices/{device}/conditions PATCH
         /v1/devices/{device}/health-samples POST
@@ -81,6 +82,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/power POST
         /v1/devices/{device}/settings PUT
         /v1/devices/{device}/token DELETE POST
+        /v1/devices/{device}/visits POST
         /v1/fleets/{fleet}/orders GET
         /v1/fleets/{fleet}/terminations GET
         /v1/fleets/{fleet}/token POST

@@ -32,6 +32,7 @@ extension RecordGoldenTests {
         LifecycleEvent.SignificantChangeReported.self, LifecycleEvent.SignificantChangesMonitored.self,
         LifecycleEvent.SignificantChangesUnmonitored.self, LifecycleEvent.TaskBegun.self, LifecycleEvent.TaskEnded.self,
         LifecycleEvent.TaskExpiring.self, LifecycleEvent.WakeCompleted.self, LifecycleEvent.WakeExpired.self,
+        LifecycleEvent.VisitReported.self, LifecycleEvent.VisitsMonitored.self, LifecycleEvent.VisitsUnmonitored.self,
         LifecycleEvent.WakeExpiring.self, LifecycleEvent.WakeRefused.self, Location.self, Manifest.self, Network.self,
         NetworkReport.self, PushEvent.AppRemoved.self, PushEvent.AppUpdated.self, PushEvent.BudgetChanged.self,
         PushEvent.ChannelsChanged.self, PushEvent.ConditionsChanged.self, PushEvent.DeviceConnected.self,

@@ -23,7 +23,8 @@ import Timeline
         (.pushToTalk, .ios16, nil), (.refreshSwitchEndsActivities, .ios7, .ios12), (.regionsAfterForceQuit, .ios9, nil),
         (.scenes, .ios13, nil), (.silentNotifications, .ios7, nil), (.tasksNeedAwakeDevice, .ios7, nil),
         (.uiInBackgroundKills, .ios6, .ios6),
-        (.userNotificationCenter, .ios12, nil), (.voipPushes, .ios9, nil), (.voipSockets, .ios6, .ios7),
+        (.userNotificationCenter, .ios12, nil), (.visits, .ios9, nil), (.voipPushes, .ios9, nil),
+        (.voipSockets, .ios6, .ios7),
         (.widgetPushes, .ios26, nil),
     ]
 

@@ -62,7 +62,7 @@ extension Decision<LifecycleMachine> {
     }
 
     /// Returns the callback for an app in use, which needs no wake.
-    private func told(_ handler: Callback, _ app: String) -> [Callback] {
+    func told(_ handler: Callback, _ app: String) -> [Callback] {
         guard let record = state.apps[app], record.isInUse, record.locationAuthorization.allowsUpdates else {
             return []
         }

@@ -50,6 +50,7 @@ extension LifecycleEvent: OrderGiver {
         case .bluetoothEventOccurred(let event): OrderContent(event.callbacks)
         case .healthUpdateDelivered(let event):
             OrderContent(event.callbacks, [.init("sampleType", .string(event.sampleType))])
+        case .visitReported(let event): OrderContent(event.callbacks)
         case .notificationResponded(let event):
             OrderContent(event.callbacks, [.init("notification", .string(event.notification))])
         case .appSuspended: OrderContent(.suspend, "suspend", [])
@@ -60,7 +61,8 @@ extension LifecycleEvent: OrderGiver {
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
             .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
-            .bluetoothManagerStarted, .bluetoothManagerStopped, .healthDeliveryEnabled, .healthDeliveryDisabled,
+            .bluetoothManagerStarted, .bluetoothManagerStopped, .visitsMonitored, .visitsUnmonitored,
+            .healthDeliveryEnabled, .healthDeliveryDisabled,
             .healthSampleSaved, .outageRecorded:
             nil
         }

@@ -58,6 +58,18 @@ extension LifecycleRoutes {
         table.add(
             .delete, changes, "Stops monitoring significant location changes", .refuses(.ofCode())
         ) { call in try await commands.submit(.stopMonitoringSignificantChanges(app: call.app), call) }
+        let visits = path + "/visits"
+        table.add(
+            .put, visits, "Starts to monitor visits",
+            .refuses(.ofCode(.unsupported(.visits, on: .ios7), .locationDenied))
+        ) { call in try await app(after: .monitorVisits(app: call.app), call) }
+        table.add(.delete, visits, "Stops monitoring visits", .refuses(.ofCode())) { call in
+            try await commands.submit(.stopMonitoringVisits(app: call.app), call)
+        }
+        table.add(
+            .post, "/v1/devices/{device}/visits", "Reports that the user arrived at a place or left it",
+            body: VisitReport.self, .refuses(.ofDevice(.deviceOff, .unsupported(.visits, on: .ios7)))
+        ) { report, call in try await device(after: .visit(report.kind), call) }
     }
 
     private func activityKind(_ call: Call) throws(Problem) -> ActivityKind {

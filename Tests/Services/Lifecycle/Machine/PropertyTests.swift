@@ -58,7 +58,7 @@ import Timeline
             case .devicePowered(let data): if data.power != .off { isQuit = [] }
             case .deviceDeregistered: (open, isQuit) = ([:], [])
             case .appWoken(let data):
-                let outlives: Set<WakeKind?> = [.region, .significantChange, .processingTask, .voipPush]
+                let outlives: Set<WakeKind?> = [.region, .significantChange, .visit, .processingTask, .voipPush]
                 #expect(!isQuit.contains(data.app ?? "") || outlives.contains(data.kind), seed)
             default: break
             }
@@ -108,6 +108,11 @@ extension LifecycleLife {
                 return false
             }
             events = try copy.submit(.bluetooth(app: app, event), to: Self.key, at: now)
+        case .visit:
+            guard device.isPoweredOn, record.monitorsVisits, !record.isInUse,
+                LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.visits)
+            else { return false }
+            events = try copy.submit(.visit(.departure), to: Self.key, at: now)
         case .health:
             guard device.isPoweredOn, !record.state.isForeground,
                 let type = record.health.elements.first(where: {

@@ -71,6 +71,7 @@ import Testing
         try await given.refuse("device_off", "POST", device + "/apps/a/bluetooth-events", connection)
         try await given.refuse("bluetooth_not_awaited", "POST", "/v1/devices/still/apps/a/bluetooth-events", connection)
         try await given.refuse("device_off", "POST", device + "/health-samples", #"{"sampleType":"heartRate"}"#)
+        try await given.refuse("device_off", "POST", device + "/visits", #"{"kind":"arrival"}"#)
         try await given.refuse("device_off", "POST", device + "/interruptions", #"{"kind":"call"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old", #"{"profile":"ios7"}"#)
         try await given.fixture.send("PUT", "/v1/devices/old/apps/a", "{}")
@@ -93,6 +94,7 @@ import Testing
             ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
             ("PUT", "/apps/a/health-deliveries/heartRate", "{}"),
             ("POST", "/health-samples", #"{"sampleType":"heartRate"}"#),
+            ("PUT", "/apps/a/visits", nil), ("POST", "/visits", #"{"kind":"arrival"}"#),
             ("PUT", "/apps/a/bluetooth-managers/central", #"{"restoreIdentifier":"lock"}"#),
         ] {
             try await given.refuse("unsupported_on_profile", method, device + path, body)
@@ -145,6 +147,7 @@ import Testing
             try await given.refuse(code, "PUT", app + "/significant-location-changes")
         }
         try await given.refuse("location_denied", "POST", "/v1/devices/d5/apps/a/activities/location", "{}")
+        try await given.refuse("location_denied", "PUT", "/v1/devices/d5/apps/a/visits")
         try await fixture.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
         let continent = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":2000000}"#
         try await given.refuse("region_monitoring_failure", "PUT", "/v1/devices/d5/apps/a/regions/home", continent)
@@ -176,6 +179,7 @@ import Testing
         case "transitions", "power": return route.path.hasSuffix("power") ? #"{"event":"boot"}"# : #"{"event":"home"}"#
         case "bluetooth-events": return #"{"event":"connected"}"#
         case "health-samples": return #"{"sampleType":"heartRate"}"#
+        case "visits" where !route.path.contains("{app}"): return #"{"kind":"arrival"}"#
         case "interruptions": return #"{"kind":"call"}"#
         case "actions": return #"{"kind":"work"}"#
         case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
