@@ -15,8 +15,8 @@ public enum ProcessStart: String, WireEnum {
 }
 
 /// The time and the energy until an app runs. All figures are our choice, in the order of
-/// "Introduction to backgrounding in iOS" (source document): a process that is kept alive makes the next launch quick, and a suspended
-/// app goes to the background without drawing on the resources of the system.
+/// "Introduction to backgrounding in iOS" (source document): a process that is kept alive makes the next launch quick, and
+/// a suspended app goes to the background without drawing on the resources of the system.
 public struct LaunchCost: Record, Equatable {
     /// Millijoules.
     public var energy = 0

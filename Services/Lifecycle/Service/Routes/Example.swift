@@ -23,9 +23,11 @@ enum Example {
          "backgroundRefresh": "on", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
-         "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false, "isSceneConnected": false, "voipResumptions": [],
+         "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false,
+         "isSceneConnected": false, "voipResumptions": [],
          "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:51.463Z",
-          "monitoring": 3, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0},
+          "monitoring": 3, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0,
+          "wakes": 0},
          "exits": {"background": {}, "foreground": {"crash": 1}},
          "lastEnd": {"at": "2026-11-22T02:34:51.099Z", "from": "active", "reason": "crash", "sinceLaunch": 0.128}}
         """
@@ -71,7 +73,8 @@ enum Example {
           "limitSeconds": 30, "factors": [{"blocks": false, "factor": "notInstalled"},
            {"blocks": false, "factor": "forceQuit"}, {"blocks": true, "factor": "backgroundRefreshDenied"}]}],
          "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:52.207Z",
-          "monitoring": 17, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0, "wakes": 0}}
+          "monitoring": 17, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0,
+          "wakes": 0}}
         """
 
     /// Shortened to some members of one profile.
