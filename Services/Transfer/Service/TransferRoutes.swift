@@ -83,18 +83,16 @@ struct TransferRoutes: Sendable {
         let path = session + "/tasks/{task}"
         table.add(
             .post, session + "/downloads", "Creates a download task, which is suspended unless resume is true",
-            body: DownloadRequest.self,
+            body: DownloadRequest.self, .secrets { $0.withoutSecretHeaders },
             .status(.created), .refuses(.ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed])
         ) { download, call in
-            try requireAllowed(download.url)
-            return try await keep(download.headers, call) { secret, naming in
-                let command = try download.command(app: call.app, session: call.session, secretHeaders: secret)
-                return try await createTask(command, call, namings: [naming])
+            try await create(download.url, download.headers, call) { secret in
+                try download.command(app: call.app, session: call.session, secretHeaders: secret)
             }
         }
         table.add(
             .post, session + "/uploads", "Creates an upload task, which is suspended unless resume is true",
-            body: UploadRequest.self,
+            body: UploadRequest.self, .secrets { $0.withoutSecretHeaders },
             .status(.created),
             .refuses(
                 .ofNewTask + [
@@ -130,16 +128,15 @@ struct TransferRoutes: Sendable {
         ) { try await file($0) }
     }
 
-    private func requireAllowed(_ url: String?) throws(Problem) {
-        guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return }
-        throw .originNotAllowed.with(detail: "ALLOWED_ORIGINS does not include \(origin).")
+    /// Returns the refusal of a URL whose origin is not allowed.
+    private func refusal(of url: String?) -> Problem? {
+        guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return nil }
+        return .originNotAllowed.with(detail: "ALLOWED_ORIGINS does not include \(origin).")
     }
 
     private func upload(_ upload: UploadRequest, _ call: Call) async throws -> Reply<TaskDocument> {
-        try requireAllowed(upload.url)
         let caller = try call.context.requireCaller(.operate)
         var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
-        // A repeated request gets its first answer, even if the upload is gone by now.
         do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
             as Problem
         {
@@ -147,36 +144,37 @@ struct TransferRoutes: Sendable {
         }
         let found = (source, problem)
         return try await files.keep(source.body) { file in
-            try await keep(upload.headers, call) { secret, naming in
-                let request = upload.transferRequest(secretHeaders: secret)
-                let command = TransferCommand.upload(
-                    app: try call.app, session: try call.session, request, found.0, resumes: upload.resume)
-                return try await createTask(command, call, problem: found.1, namings: [file, naming])
+            try await create(upload.url, upload.headers, call, problem: found.1, naming: file) { secret in
+                .upload(
+                    app: try call.app, session: try call.session, upload.transferRequest(secretHeaders: secret),
+                    found.0, resumes: upload.resume)
             }
         }
     }
 
-    /// Keeps the secret fields of a request while a command creates its task.
-    private func keep<Answer>(
-        _ fields: OrderedDictionary<String, String>, _ call: Call,
-        _ command: (_ id: String?, Naming) async throws -> Answer
-    ) async throws -> Answer {
+    /// Creates a task, and keeps the secret fields of its request.
+    ///
+    /// A repeated request gets its first answer, even if its upload is gone, its origin is no longer allowed or its
+    /// device was removed.
+    private func create(
+        _ url: String?, _ fields: OrderedDictionary<String, String>, _ call: Call, problem: Problem? = nil,
+        naming file: Naming? = nil, _ command: (_ secretHeaders: String?) throws -> TransferCommand
+    ) async throws -> Reply<TaskDocument> {
         let secret = fields.separated.secret
+        var problem = refusal(of: url) ?? problem
         if secret != nil {
             _ = try call.context.requireCaller(.operate)
-            // Refuses a caller without access to the device.
-            _ = try await read(call)
+            // Nothing is stored for a caller without access to the device.
+            if problem == nil { problem = try await readForCommand(call).problem }
         }
-        return try await headers.keep(secret, call, command)
-    }
-
-    private func createTask(
-        _ command: TransferCommand, _ call: Call, problem: Problem? = nil, namings: [Naming]
-    ) async throws -> Reply<TaskDocument> {
-        let session = try call.sessionKey
-        return try await commands.submit(command, call, problem: problem) { aggregate, _ in
-            for naming in namings { naming.done() }
-            return aggregate.state[session]?.tasks.last.map { TaskDocument($0) }
+        let refused = problem
+        return try await headers.keep(refused == nil ? secret : nil, call) { id, naming in
+            let session = try call.sessionKey
+            return try await commands.submit(try command(id), call, problem: refused) { aggregate, _ in
+                file?.done()
+                naming.done()
+                return aggregate.state[session]?.tasks.last.map { TaskDocument($0) }
+            }
         }
     }
 
@@ -212,6 +210,11 @@ struct TransferRoutes: Sendable {
         let (state, etag) = try await read(call)
         guard let task = state.task(taskKey) else { throw TransferRefusal.unknownTask(taskKey.task).problem }
         return (task, etag)
+    }
+
+    /// Returns the state that a new command needs, or the refusal of it. A repeated command gets its first answer.
+    func readForCommand(_ call: Call) async throws -> (state: TransferMachine?, problem: Problem?) {
+        do { return (try await read(call).0, nil) } catch let problem as Problem { return (nil, problem) }
     }
 
     /// Returns the state of the registered device in the path.

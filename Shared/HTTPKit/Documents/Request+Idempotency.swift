@@ -13,7 +13,7 @@ extension Request {
     /// change, so a repeat is recognised after a deploy.
     ///
     /// - Parameter content: the part that distinguishes two requests to the same path. By default it is the JSON
-    ///   document of the body, normalised in whitespace and member order.
+    ///   document of the body, normalised in whitespace and member order and without secrets.
     /// - Throws: `invalid_header` if the key is not an identifier.
     public func idempotency(
         of caller: Caller, _ context: ServiceContext, content: String? = nil
@@ -31,11 +31,12 @@ extension Request {
 
     /// Reads the JSON document of a request with an idempotency key, and keeps it for the handler.
     ///
+    /// - Parameter omittingSecrets: returns the document without its secrets.
     /// - Returns: the document with its members sorted by name; nil without a key or without JSON.
     /// - Throws: ``Problem``: `body_too_large`, `malformed_json`.
-    mutating func repeatableDocument() async throws -> [UInt8]? {
+    mutating func repeatableDocument(_ omittingSecrets: (JSON) -> JSON) async throws -> [UInt8]? {
         guard headers[.idempotencyKey] != nil, headers[.contentType].map(Self.isJSON) ?? false else { return nil }
         let bytes = try await Self.collecting(upTo: Self.documentLimit) { try await collectBody(upTo: $0) }
-        return try JSON(received: bytes.readableBytesView).bytes
+        return omittingSecrets(try JSON(received: bytes.readableBytesView)).bytes
     }
 }

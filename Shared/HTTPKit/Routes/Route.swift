@@ -59,6 +59,8 @@ public struct Route: Sendable {
     public internal(set) var unknownQuery = UnknownQuery.refused
     /// Whether the route treats `Idempotency-Key` as unknown.
     var ignoresIdempotencyKey = false
+    /// Returns the document of its body without secrets, for the fingerprint.
+    var omitsSecrets: @Sendable (JSON) -> JSON = { $0 }
     /// Checks parameters of the path before the body is read.
     var check: (@Sendable (Call) throws -> Void)?
     var handler: Handler = { _, _ in throw Problem.notFound }
@@ -77,10 +79,10 @@ public struct Route: Sendable {
     /// Returns a handler that first reads the document of a request with an idempotency key, for its fingerprint.
     func repeatable(_ handler: @escaping Handler) -> Handler {
         guard self.request != nil else { return handler }
-        return { request, context in
+        return { [omitsSecrets] request, context in
             guard request.headers[.idempotencyKey] != nil else { return try await handler(request, context) }
             var (request, context) = (request, context)
-            context.document = try await request.repeatableDocument()
+            context.document = try await request.repeatableDocument(omitsSecrets)
             return try await handler(request, context)
         }
     }

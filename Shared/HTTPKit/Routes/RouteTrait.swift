@@ -24,6 +24,12 @@ public struct RouteTrait: Sendable {
     /// Whether the body is not a document and may be large.
     public static func takesContent(_ takes: Bool) -> RouteTrait { RouteTrait { $0.takesContent = takes } }
 
+    /// Has secrets in its body. The fingerprint of a repeatable request contains none of them: `omit` returns
+    /// the document without them. A hash of a short secret could be reversed.
+    public static func secrets(_ omit: @escaping @Sendable (JSON) -> JSON) -> RouteTrait {
+        RouteTrait { $0.omitsSecrets = omit }
+    }
+
     /// Serves only these callers.
     public static func access(_ access: Route.Access) -> RouteTrait { RouteTrait { $0.access = access } }
 

@@ -79,6 +79,29 @@ import Testing
         }
     }
 
+    /// The first answer may be lost together with the device, and its secrets with both.
+    @Test func `a repeated creation with credentials gets its response after its device was removed`() async throws {
+        try await run { suite in
+            func document(_ token: String) -> String {
+                let url = "http://127.0.0.1:\(suite.proxy.port)/content/x"
+                return #"{"resume":true,"url":"\#(url)","headers":{"Authorization":"Bearer \#(token)"}}"#
+            }
+            let path = "\(Self.session)/downloads"
+            let first = try await post(path, document("a"), key: "k", suite)
+            #expect(first.status == 201)
+            let other = try await post(path, document("b"), key: "k", suite)
+            #expect(other.body == first.body, "the fingerprint has no credential")
+            try await suite.call(.DELETE, suite.lifecyclePort, "/v1/devices/phone")
+            try await eventually(within: 60, describe: "the device is removed") {
+                try await suite.events("phone").contains("transfer.device.removed")
+            }
+            let again = try await post(path, document("a"), key: "k", suite)
+            #expect(again.status == 201 && again.body == first.body)
+            #expect(try await post(path, document("a"), key: "new", suite).status == 404)
+            #expect(try await suite.sql("SELECT count(*) FROM transfer.request_headers") == "0")
+        }
+    }
+
     @Test func `a repeated PUT does not replace a newer file`() async throws {
         try await run { suite in
             func put(_ text: String, _ key: String?) async throws -> HTTPAnswer {

@@ -54,6 +54,24 @@ import TransferCore
         }
     }
 
+    @Test func `the fingerprint of a request contains no credential`() {
+        let document: JSON = [
+            "headers": ["cookie": "a=b", "Authorization": "Bearer b", "X-A": "b"], "url": "http://files.example/f",
+        ]
+        #expect(
+            document.withoutSecretHeaders == [
+                "headers": ["cookie": .null, "Authorization": .null, "X-A": "b"], "url": "http://files.example/f",
+            ])
+        let answer: JSON = ["credential": ["user": "u", "password": "p"], "password": "p"]
+        #expect(
+            answer.replacing("password", in: "credential") == [
+                "credential": ["user": "u", "password": .null], "password": "p",
+            ])
+        for other: JSON in [.null, [], ["headers": "cookie"], ["headers": [["cookie": "a"]]]] {
+            #expect(other.withoutSecretHeaders == other)
+        }
+    }
+
     @Test func `a resumed download sends only its credentials again`() throws {
         func command(_ headers: JSON) throws -> TransferCommand {
             let document: JSON = ["resumeData": "d", "headers": headers]
