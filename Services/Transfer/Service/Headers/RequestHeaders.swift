@@ -33,8 +33,10 @@ struct RequestHeaders: Sendable {
         }
     }
 
-    /// Removes fields at once. If this fails, the sweep removes them later.
+    /// Removes fields at once, also if the request was cancelled. If this fails, the sweep removes them later.
     private func discard(_ device: AggregateKey, _ id: String) async {
-        try? await store.removeHeaders(device, id)
+        // A query of a cancelled task does not run. This task is not cancelled with the request, captures only values,
+        // and ends before the request does. A command that was cancelled has not run, so no state has the id.
+        await Task { [store] in try? await store.removeHeaders(device, id) }.value
     }
 }
