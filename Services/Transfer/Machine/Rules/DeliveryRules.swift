@@ -141,7 +141,7 @@ public enum WakeHindrance: String, WireEnum {
     case sendsNoLaunchEvents
     /// A wake was already requested or has begun.
     case underWay
-    /// Only the last task to finish wakes the app.
+    /// Only the last task to finish wakes the app. Suspended tasks do not count.
     case unfinishedTasks
     /// The app was notified of all finished tasks, or woken for them.
     case nothingNew
@@ -161,7 +161,7 @@ extension TransferMachine {
             session.hasNewChallenge && !(session.isAttached && app.state.isRunning)
             && session.tasks.contains { $0.challenge != nil }
         guard !asks else { return reasons }
-        if session.hasUnfinishedTasks { reasons.append(.unfinishedTasks) }
+        if session.hasTasksUnderWay { reasons.append(.unfinishedTasks) }
         if !session.hasNews || session.undelivered.isEmpty { reasons.append(.nothingNew) }
         return reasons
     }
