@@ -64,6 +64,20 @@ extension Door {
             try suite.submit(
                 .answerChallenge(app: app, id: pending.id, answer.disposition, credential: "c"), \.transfer)
         },
+        Door(
+            "transfer.DelayedRequestAnswer",
+            [
+                "disposition": "useNewRequest",
+                "request": ["url": "https://files.example/b", "headers": ["X-A": "b", "Authorization": "Bearer c"]],
+            ]
+        ) { document, suite, _ in
+            let answer = try DelayedRequestAnswer(received: document)
+            try answer.requireSense()
+            let secret = answer.request?.headers.separated.secret.map { _ in "h" }
+            try suite.submit(
+                .answerDelayedRequest(
+                    DoorSuite.task, answer.disposition, answer.request?.newRequest(secretHeaders: secret)), \.transfer)
+        },
         Door("an origin's answer", [:]) { _, suite, documents in
             var headers = HTTPHeaders()
             for name in ["ETag", "Last-Modified", "Content-Type", "Content-Length", "Content-Range", "Date"] {

@@ -136,11 +136,12 @@ package struct TransferLife: Life {
         let claim = AttemptClaim(
             place, epoch: (task?.epoch ?? 1) - (roll(8) == 0 ? 1 : 0), worker: task?.attempt?.worker ?? "m\(roll(2))")
         let held = task?.bytesReceived ?? 0
-        switch roll(24) {
+        switch roll(25) {
         case 0, 1:
             var configuration = SessionConfiguration()
             configuration.httpMaximumConnectionsPerHost = 2
             configuration.isDiscretionary = roll(4) == 0
+            configuration.handlesDelayedRequests = roll(2) == 0
             configuration.allowsCellularAccess = roll(2) == 0
             configuration.sessionSendsLaunchEvents = roll(4) != 0
             return .openSession(app: app, session: id, configuration)
@@ -186,6 +187,12 @@ package struct TransferLife: Life {
             challenge.host = "files.example"
             challenge.authenticationMethod = AuthenticationMethod.allCases[roll(AuthenticationMethod.allCases.count)]
             return .challenge(claim, challenge)
+        case 23:
+            let asked = tasks.filter(\.delayedRequest.isPending).randomElement(using: &random)?.task ?? place.task
+            return .answerDelayedRequest(
+                TaskKey(app: app, session: id, task: asked),
+                DelayedRequestDisposition.allCases[roll(DelayedRequestDisposition.allCases.count)],
+                NewRequest(url: "http://files.example/new", secretHeaders: roll(2) == 0 ? "n" : nil))
         default:
             let asked = tasks.compactMap(\.challenge?.id).randomElement(using: &random) ?? "none"
             return .answerChallenge(
@@ -198,7 +205,10 @@ extension TransferMachine {
     /// The current deadlines of apps.
     fileprivate var limitsOfApps: [Instant] {
         sessions.flatMap { _, session in
-            ([session.finishing?.countdown] + session.tasks.map { $0.challenge?.countdown }).compactMap { $0?.until }
+            ([session.finishing?.countdown]
+                + session.tasks.flatMap { [$0.challenge?.countdown, $0.delayedRequest.countdown] }).compactMap {
+                    $0?.until
+                }
         }
     }
 }

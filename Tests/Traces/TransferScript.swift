@@ -126,6 +126,10 @@ extension TraceScript<TransferMachine> {
             // The challenge that a task waits for.
             let id = player.state.task(taskKey)?.challenge?.id ?? "none"
             return .answerChallenge(app: app, id: id, try ChallengeDisposition(json: with), credential: "k")
+        case "proceed":
+            let request = with["url"]?.string.map { NewRequest(url: $0) }
+            return .answerDelayedRequest(
+                taskKey, try DelayedRequestDisposition(json: with["disposition"] ?? with), request)
         case "redirect":
             return .followRedirect(
                 claim,

@@ -64,8 +64,8 @@ public struct BackgroundSession: Record, Equatable {
     public var wake = WakeState.none
     /// Whether a task has finished since the app was last notified or woken.
     public var hasNews = false
-    /// Whether a challenge has arrived since the app was last woken.
-    public var hasNewChallenge = false
+    /// Whether a challenge or a delayed request has arrived since the app was last woken.
+    public var hasNewQuestion = false
     /// Whether the current wake has received `urlSessionDidFinishEvents`.
     public var hasFinishedEvents = false
     /// The number of wakes for this session since the app was last in the foreground. The resume-rate limiter uses it.
@@ -95,7 +95,20 @@ public struct BackgroundSession: Record, Equatable {
 extension BackgroundSession {
     mutating func extendLimits(by length: Interval) {
         finishing?.countdown.extend(by: length)
-        for index in tasks.indices { tasks[index].challenge?.countdown?.extend(by: length) }
+        changeLimitsOfAnswers { $0.extend(by: length) }
+    }
+
+    private mutating func changeLimitsOfAnswers(_ change: (inout Countdown) -> Void) {
+        for index in tasks.indices {
+            if var countdown = tasks[index].challenge?.countdown {
+                change(&countdown)
+                tasks[index].challenge?.countdown = countdown
+            }
+            if var countdown = tasks[index].delayedRequest.countdown {
+                change(&countdown)
+                tasks[index].delayedRequest.countdown = countdown
+            }
+        }
     }
 
     /// Applies a new state of the app to its session.
@@ -115,16 +128,20 @@ extension BackgroundSession {
                 }
                 if tasks[index].challenge?.countdown != nil {
                     tasks[index].challenge?.countdown = nil
-                    hasNewChallenge = hasNewChallenge || !isInWake
+                    hasNewQuestion = hasNewQuestion || !isInWake
+                }
+                if tasks[index].delayedRequest.countdown != nil {
+                    tasks[index].delayedRequest.countdown = nil
+                    hasNewQuestion = hasNewQuestion || !isInWake
                 }
             }
             finishing = nil
         case .suspended:
             finishing?.countdown.stop(at: time)
-            for index in tasks.indices { tasks[index].challenge?.countdown?.stop(at: time) }
+            changeLimitsOfAnswers { $0.stop(at: time) }
         case .background, .foreground:
             finishing?.countdown.goOn(at: time)
-            for index in tasks.indices { tasks[index].challenge?.countdown?.goOn(at: time) }
+            changeLimitsOfAnswers { $0.goOn(at: time) }
         }
         guard state == .foreground else { return }
         // The user has returned, which resets the resume-rate limiter.

@@ -36,6 +36,20 @@ public struct PendingChallenge: Record, Equatable {
     public var countdown: Countdown?
 }
 
+/// The progress of the `willBeginDelayedRequest` of a task.
+public struct DelayedRequestState: Record, Equatable {
+    public enum Phase: String, WireEnum { case none, pending, answered }
+
+    public var phase = Phase.none
+    /// The time that the app has to answer; nil until the request is presented.
+    public var countdown: Countdown?
+
+    public static let none = DelayedRequestState()
+
+    /// Whether the app has not answered yet.
+    public var isPending: Bool { phase == .pending }
+}
+
 /// The fact that an app gave a credential for a protection space. The state does not contain the secret.
 public struct HeldCredential: Record, Equatable {
     /// The identifier of the answered challenge, under which the credential is stored.

@@ -1,4 +1,5 @@
 public import Contracts
+public import OrderedCollections
 public import Timeline
 
 /// A command of an app or of a transfer worker.
@@ -34,6 +35,8 @@ public enum TransferCommand: Sendable, Equatable {
     case removeFile(app: String, name: String)
     /// Answers the challenge `id`. `credential` identifies the stored credential; the machine never sees its secret.
     case answerChallenge(app: String, id: String, ChallengeDisposition, credential: String?)
+    /// Answers `willBeginDelayedRequest` of a task. The new request counts for `useNewRequest` only.
+    case answerDelayedRequest(TaskKey, DelayedRequestDisposition, NewRequest?)
 
     /// Claims a scheduled attempt for a transfer worker.
     case startAttempt(AttemptClaim)
@@ -91,6 +94,20 @@ public struct RequestChanges: Sendable, Equatable {
     public init(earliestBeginDate: Instant? = nil, priority: Double? = nil, secretHeaders: String? = nil) {
         self.earliestBeginDate = earliestBeginDate
         self.priority = priority
+        self.secretHeaders = secretHeaders
+    }
+}
+
+/// The request that replaces a delayed one. Method, body, dates and counts stay those of the task.
+public struct NewRequest: Sendable, Equatable {
+    public var url: String
+    public var headers: OrderedDictionary<String, String>
+    /// The id of its fields `Authorization` and `Cookie`.
+    public var secretHeaders: String?
+
+    public init(url: String, headers: OrderedDictionary<String, String> = [:], secretHeaders: String? = nil) {
+        self.url = url
+        self.headers = headers
         self.secretHeaders = secretHeaders
     }
 }

@@ -85,17 +85,20 @@ extension TransferMachine {
             apps[app]?.files.removeValue(forKey: event.name)
         case .challengeReceived(let event):
             change(event) { $0.challenge = PendingChallenge(id: event.id, challenge: event.challenge) }
-            changeSession(event.app, event.session) { $0.hasNewChallenge = true }
+            changeSession(event.app, event.session) { $0.hasNewQuestion = true }
         case .challengePresented(let event):
             change(event) { $0.challenge?.countdown = Countdown(until: event.until) }
-            changeSession(event.app, event.session) { $0.hasNewChallenge = false }
+            changeSession(event.app, event.session) { $0.hasNewQuestion = false }
         case .challengeAnswered(let event): apply(event)
+        case .delayedRequestDue(let event): apply(event)
+        case .delayedRequestPresented(let event): apply(event)
+        case .delayedRequestAnswered(let event): apply(event)
         case .eventsDelivered(let event): apply(event)
         case .wakeRequested(let event):
             changeSession(event.app, event.session) { session in
                 session.wake = .requested
                 session.hasNews = false
-                session.hasNewChallenge = false
+                session.hasNewQuestion = false
             }
         case .wakeBegun(let event):
             changeSession(event.app, event.session) { session in
@@ -136,7 +139,7 @@ extension TransferMachine {
             // Apps that could not be woken while the device was off may be woken now.
             changeAllSessions { session in
                 if !session.undelivered.isEmpty { session.hasNews = true }
-                if session.tasks.contains(where: { $0.challenge != nil }) { session.hasNewChallenge = true }
+                if session.tasks.contains(where: \.asksDelegate) { session.hasNewQuestion = true }
             }
         }
         isPoweredOn = event.poweredOn ?? isPoweredOn

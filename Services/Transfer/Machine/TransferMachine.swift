@@ -46,7 +46,9 @@ public struct TransferMachine: Machine {
         let state = decision.state
         let runs = state.sessions.contains { _, session in
             session.finishing?.countdown.until != nil
-                || session.tasks.contains { $0.challenge?.countdown?.until != nil }
+                || session.tasks.contains {
+                    ($0.challenge?.countdown ?? $0.delayedRequest.countdown)?.until != nil
+                }
         }
         if runs { decision.emit(.outageRecorded(.init(from: outage.from, until: outage.until))) }
     }
@@ -59,6 +61,7 @@ public struct TransferMachine: Machine {
                 if let moment = task.timeout.until { moments.append(moment) }
                 if let moment = task.waitsUntil { moments.append(moment) }
                 if let moment = task.challenge?.countdown?.until { moments.append(moment) }
+                if let moment = task.delayedRequest.countdown?.until { moments.append(moment) }
             }
             for moment in moments { earliest = min(earliest ?? moment, moment) }
         }
@@ -107,6 +110,8 @@ extension Decision<TransferMachine> {
         case .removeFile(let app, let name): try remove(name, of: app)
         case .answerChallenge(let app, let id, let disposition, let credential):
             try answer(app, id, disposition, credential)
+        case .answerDelayedRequest(let taskKey, let disposition, let request):
+            try answerDelayedRequest(taskKey, disposition, request)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)
@@ -123,6 +128,7 @@ extension Decision<TransferMachine> {
     fileprivate mutating func passTime() {
         expireTasks()
         expireChallenges()
+        expireDelayedRequests()
         expireCallbacks()
     }
 

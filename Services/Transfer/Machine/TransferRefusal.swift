@@ -37,6 +37,11 @@ public struct TransferRefusal: MachineRefusal {
             .notFound, "unknown_challenge", "Challenge is not pending",
             "No task of the app waits for an answer to challenge \(id).")
     }
+    public static func noDelayedRequest(_ task: Int) -> Self {
+        Self(
+            .conflict, "no_delayed_request", "Task has no delayed request to answer",
+            "Task \(task) does not wait for an answer to willBeginDelayedRequest: it did not get it, or was answered.")
+    }
     public static func nothingToClaim(_ task: Int) -> Self {
         Self(
             .conflict, "nothing_to_claim", "Task has no file to claim",

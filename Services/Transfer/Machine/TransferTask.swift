@@ -52,6 +52,8 @@ public struct TransferTask: Record, Equatable {
     public var currentURL: String?
     /// The challenge that the app must answer before the next attempt.
     public var challenge: PendingChallenge?
+    /// The `willBeginDelayedRequest` that the app must answer before the first attempt.
+    public var delayedRequest = DelayedRequestState.none
     /// The protection spaces for which the app gave no credential.
     public var declined: [DeclinedSpace] = []
     /// The bytes that are not yet reported to the delegate.
@@ -72,6 +74,9 @@ public struct TransferTask: Record, Equatable {
         let bytes = kind == .upload ? bytesSent : bytesReceived - last.from
         return Double(max(0, bytes)) / (progressAt - last.startedAt).seconds
     }
+
+    /// Whether the task waits for an answer of its delegate.
+    public var asksDelegate: Bool { challenge != nil || delayedRequest.isPending }
 
     /// Returns the storage piece of a segment.
     public func storedPiece(_ segment: Segment) -> StoredPiece {

@@ -61,9 +61,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `ControlPushHandler`, iOS 18.0.
     case controlPushes
-    /// `earliestBeginDate` of a task of a background session.
+    /// `earliestBeginDate` of a task of a background session, and `willBeginDelayedRequest` of its delegate.
     ///
-    /// Source: Apple, `URLSessionTask.earliestBeginDate`, iOS 11.0.
+    /// Source: Apple, `URLSessionTask.earliestBeginDate` and
+    /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`, both iOS 11.0.
     case earliestBeginDate
     /// Sessions that do not use expensive networks.
     ///

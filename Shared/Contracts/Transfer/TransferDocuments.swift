@@ -9,6 +9,9 @@ public struct SessionConfiguration: Record, Equatable {
     public var allowsExpensiveNetworkAccess: Defaulted<Bool> = true
     public var httpAdditionalHeaders: Defaulted<OrderedDictionary<String, String>> = [:]
     public var httpMaximumConnectionsPerHost: Defaulted<Int> = 6
+    /// Whether the delegate of the session implements
+    /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`.
+    public var handlesDelayedRequests: Defaulted<Bool> = false
     /// Whether tasks wait for Wi-Fi and power.
     public var isDiscretionary: Defaulted<Bool> = false
     /// Whether the app is woken when all tasks have finished.

@@ -33,6 +33,8 @@ public enum WaitingReason: String, WireEnum {
     case backingOff
     /// The app must answer a challenge first.
     case waitingForAuthentication
+    /// The app must answer `willBeginDelayedRequest` first.
+    case waitingForDelegate
     /// `httpMaximumConnectionsPerHost` are in use.
     case queuedPerHost
 }
@@ -81,3 +83,6 @@ public enum AuthenticationMethod: String, WireEnum {
 public enum ChallengeDisposition: String, WireEnum {
     case useCredential, performDefaultHandling, cancelAuthenticationChallenge, rejectProtectionSpace
 }
+
+/// `URLSession.DelayedRequestDisposition`.
+public enum DelayedRequestDisposition: String, WireEnum { case continueLoading, useNewRequest, cancel }

@@ -4,7 +4,8 @@ import Records
 extension TransferEvent: OrderGiver {
     static let orderTypes: Set<String> = [
         EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressReported.type,
-        DownloadFinished.type, ChallengePresented.type, SessionEnded.type,
+        DownloadFinished.type, ChallengePresented.type, DelayedRequestPresented.type,
+        SessionEnded.type,
     ]
 
     /// The callbacks of a session's delegate (URLSessionTaskDelegate, URLSessionDownloadDelegate).
@@ -17,6 +18,7 @@ extension TransferEvent: OrderGiver {
         case .progressReported(let event): event.orderContent
         case .downloadFinished(let event): event.orderContent
         case .challengePresented(let event): event.orderContent
+        case .delayedRequestPresented(let event): event.orderContent
         case .sessionEnded(let event): event.orderContent
         default: nil
         }
@@ -122,6 +124,13 @@ extension TransferEvent.ChallengePresented {
                 .init("previousFailureCount", .int(challenge.previousFailureCount)),
                 .init("realm", challenge.realm.map { .string($0) } ?? .null),
             ])
+    }
+}
+
+extension TransferEvent.DelayedRequestPresented {
+    /// The task continues with its request unless the app answers before the deadline.
+    fileprivate var orderContent: OrderContent? {
+        OrderContent(["willBeginDelayedRequest"], deadline: until, place + [.init("url", .string(url))])
     }
 }
 

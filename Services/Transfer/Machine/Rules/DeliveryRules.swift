@@ -16,6 +16,7 @@ extension Decision<TransferMachine> {
         guard isListening(key), session.wake != .requested else { return }
         tellProgress(key, session)
         present(key, session)
+        presentDelayedRequests(key, session)
         tellFinished(key)
     }
 
@@ -52,7 +53,7 @@ extension Decision<TransferMachine> {
             if let name = task.claimedAs { returnFromCallback(taskKey, claiming: name) }
         }
         guard let session = state[key], session.undelivered.isEmpty, session.finishing == nil,
-            session.wake == .begun, !session.hasFinishedEvents, session.tasks.allSatisfy({ $0.challenge == nil })
+            session.wake == .begun, !session.hasFinishedEvents, !session.tasks.contains(where: \.asksDelegate)
         else { return }
         emit(.eventsDelivered(.init(app: key.app, finishesEvents: true, session: key.session, tasks: [])))
     }
@@ -61,7 +62,7 @@ extension Decision<TransferMachine> {
     private mutating func deliver(_ key: SessionKey, _ session: BackgroundSession) {
         let tasks = Array(session.undelivered.prefix { session[$0]?.hasFileToOffer != true })
         let isLast = tasks.count == session.undelivered.count && session.wake == .begun && !session.hasFinishedEvents
-        let isAsking = session.tasks.contains { $0.challenge != nil }
+        let isAsking = session.tasks.contains(where: \.asksDelegate)
         emit(
             .eventsDelivered(
                 .init(app: key.app, finishesEvents: isLast && !isAsking, session: key.session, tasks: tasks)))
@@ -149,7 +150,7 @@ public enum WakeHindrance: String, WireEnum {
 
 extension TransferMachine {
     /// Returns all reasons against a wake. The last task of a session to finish wakes its app once, and so does a new
-    /// challenge. Nothing wakes a force-quit app. `lifecycle` decides whether it grants a requested wake.
+    /// challenge or delayed request. Nothing wakes a force-quit app. `lifecycle` decides whether it grants a requested wake.
     public func reasonsAgainstWake(_ session: BackgroundSession, _ app: AppView) -> [WakeHindrance] {
         var reasons: [WakeHindrance] = []
         if !isPoweredOn { reasons.append(.deviceOff) }
@@ -158,8 +159,8 @@ extension TransferMachine {
         if !session.configuration.sessionSendsLaunchEvents { reasons.append(.sendsNoLaunchEvents) }
         if session.wake != .none { reasons.append(.underWay) }
         let asks =
-            session.hasNewChallenge && !(session.isAttached && app.state.isRunning)
-            && session.tasks.contains { $0.challenge != nil }
+            session.hasNewQuestion && !(session.isAttached && app.state.isRunning)
+            && session.tasks.contains(where: \.asksDelegate)
         guard !asks else { return reasons }
         if session.hasTasksUnderWay { reasons.append(.unfinishedTasks) }
         if !session.hasNews || session.undelivered.isEmpty { reasons.append(.nothingNew) }

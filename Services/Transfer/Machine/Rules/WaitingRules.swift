@@ -17,7 +17,12 @@ extension Decision<TransferMachine> {
         for task in running.sorted(by: { $0.precedes($1) }) {
             let taskKey = key.task(task.task)
             guard let task = state.task(taskKey), task.attempt == nil else { continue }
-            guard let hindrance = waiting(task, key) else {
+            var hindrance = waiting(task, key)
+            if hindrance == nil, mustAsk(about: task, session.configuration) {
+                emit(.delayedRequestDue(.init(taskKey)))
+                hindrance = state.task(taskKey).flatMap { waiting($0, key) }
+            }
+            guard let hindrance else {
                 schedule(taskKey, task)
                 continue
             }
@@ -94,6 +99,7 @@ extension TransferMachine {
         ] {
             if let date, date > now { found.append(Hindrance(reason, until: date)) }
         }
+        if task.delayedRequest.isPending { found.append(Hindrance(.waitingForDelegate)) }
         if task.challenge != nil { found.append(Hindrance(.waitingForAuthentication)) }
         found += obstacles(to: task, session.configuration, policy).map { Hindrance($0) }
         let host = WebOrigin(url: task.request.url)?.host

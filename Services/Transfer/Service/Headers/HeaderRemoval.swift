@@ -3,11 +3,12 @@ import EventLog
 import Logging
 import ServiceLifecycle
 
-/// Removes the secret header fields of a request when its task ends, its app is uninstalled or its device is removed.
+/// Removes the secret header fields of a request when its task ends or gets another request, its app is uninstalled or its device is removed.
 /// ``CredentialSweep`` finds the fields of events that no process has read.
 struct HeaderRemoval: Service {
     private static let followed: Set<String> = [
         TransferEvent.TaskCompleted.type, TransferEvent.AppRemoved.type, TransferEvent.DeviceRemoved.type,
+        TransferEvent.DelayedRequestAnswered.type,
     ]
 
     let tail: LogTail
@@ -46,6 +47,8 @@ struct HeaderRemoval: Service {
         switch try TransferEvent(type: event.type, version: event.version, data: event.data) {
         case .taskCompleted(let completed):
             if let id = completed.secretHeaders { try await store.removeHeaders(event.key, id) }
+        case .delayedRequestAnswered(let answered):
+            if let id = answered.secretHeaders { try await store.removeHeaders(event.key, id) }
         case .appRemoved(let removed):
             if let app = removed.app { try await store.removeHeaders(event.key, ofApp: app, before: event) }
         case .deviceRemoved: try await store.removeHeaders(event.key, ofApp: nil, before: event)

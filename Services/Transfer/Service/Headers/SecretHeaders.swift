@@ -24,20 +24,23 @@ extension OrderedDictionary<String, String> {
 extension JSON {
     /// The document of a request without the values of its secret header fields.
     var withoutSecretHeaders: JSON {
-        changing("headers") { name, value in TransferRequest.isSecret(name) ? .null : value }
+        changing("headers") { headers in
+            headers.changingMembers { TransferRequest.isSecret($0.name) ? Member($0.name, .null) : $0 }
+        }
     }
 
     /// Returns a document with null for a member of an object in it.
     func replacing(_ member: String, in object: String) -> JSON {
-        changing(object) { name, value in name == member ? .null : value }
+        changing(object) { $0.changing(member) { _ in .null } }
     }
 
-    private func changing(_ object: String, _ change: (String, JSON) -> JSON) -> JSON {
-        guard case .object(var members) = self else { return self }
-        for index in members.indices where members[index].name == object {
-            guard case .object(let inner) = members[index].value else { continue }
-            members[index].value = .object(inner.map { Member($0.name, change($0.name, $0.value)) })
-        }
-        return .object(members)
+    /// Returns the object with another value of a member; the value itself if it has no such member.
+    func changing(_ name: String, _ change: (JSON) -> JSON) -> JSON {
+        changingMembers { $0.name == name ? Member(name, change($0.value)) : $0 }
+    }
+
+    private func changingMembers(_ change: (Member) -> Member) -> JSON {
+        guard case .object(let members) = self else { return self }
+        return .object(members.map(change))
     }
 }

@@ -66,6 +66,11 @@ import Timeline
                     event.challenge.host = "h"
                     event.challenge.port = 80
                 }, to: "d1")
+            try await fixture.append(
+                TransferEvent.DelayedRequestPresented(place) { event in
+                    event.until = Self.deadline
+                    event.url = "http://h/f"
+                }, to: "d1")
             try await fixture.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
             try await fixture.append(
                 TransferEvent.EventsDelivered(app: "a", finishesEvents: true, session: "s", tasks: [2, 1]), to: "d1")
@@ -129,6 +134,10 @@ import Timeline
                     ]
                 ),
                 (
+                    "callback", "willBeginDelayedRequest",
+                    ["callbacks": ["willBeginDelayedRequest"], "session": "s", "task": 2, "url": "http://h/f"]
+                ),
+                (
                     "callback", "didFinishDownloadingTo",
                     ["callbacks": ["didFinishDownloadingTo"], "session": "s", "task": 2]
                 ),
@@ -150,7 +159,8 @@ import Timeline
                 #expect(polled["type"]?.string == expected.type && polled["name"]?.string == expected.name)
                 #expect(polled["data"] == expected.data)
                 #expect(polled["app"] == "a" && polled["device"] == "d1")
-                let isLimited = ["didReceiveChallenge", "didFinishDownloadingTo"].contains(expected.name)
+                let isLimited = ["didReceiveChallenge", "didFinishDownloadingTo", "willBeginDelayedRequest"].contains(
+                    expected.name)
                 #expect(polled["deadline"] == (isLimited ? .string(Self.deadline.description) : .null))
                 let told = heard.isEmpty ? try await device.next()?.order : heard.removeFirst()
                 #expect(told == polled)

@@ -54,7 +54,7 @@ extension TransferLife {
                 try #require(task.segments.map(\.epoch) == task.segments.map(\.epoch).sorted())
                 try #require(task.attempt.map { $0.epoch == task.epoch } ?? true)
                 try #require(task.bytesSent <= task.body?.length ?? 0)
-                if task.challenge != nil {
+                if task.asksDelegate {
                     try #require(task.attempt == nil && task.state != .completed, "the task waits for the app")
                 }
                 try #require((task.fate == .offered) == (session.finishing?.task == task.task))

@@ -93,6 +93,7 @@ private struct AppRefusals {
         let bodies = Dictionary(
             uniqueKeysWithValues: creations + [
                 ("/claim", #"{"name":"film"}"#), ("/{challenge}", #"{"disposition":"performDefaultHandling"}"#),
+                ("/delayed-request", #"{"disposition":"continueLoading"}"#),
             ])
         scene.body = { operation in
             guard operation.takesDocument else { return nil }
@@ -143,6 +144,12 @@ private struct AppRefusals {
                 try await given.refuse(code, "POST", session + word, #"{"resume":true,"url":"\#(url)"\#(more)}"#)
             }
         }
+        let delayed = session + "/tasks/1/delayed-request"
+        for (code, url) in [("origin_not_allowed", "http://elsewhere.example/"), ("unsupported_url", "ftp://a/b")] {
+            let answer = #"{"disposition":"useNewRequest","request":{"url":"\#(url)"}}"#
+            try await given.refuse(code, "POST", delayed, answer)
+        }
+        try await given.refuse("no_delayed_request", "POST", delayed, #"{"disposition":"continueLoading"}"#)
         try await given.refuse("unusable_resume_data", "POST", session + "/downloads", #"{"resumeData":"none"}"#)
         try await given.refuse("file_not_ready", "GET", session + "/tasks/1/file")
         try await call(.POST, session + "/tasks/1/cancel")
@@ -184,6 +191,10 @@ private struct AppRefusals {
         }
         #expect(answer.code == "device_full")
         try await given.refuse("device_full", "PUT", full + "/files/film")
+        let longer = #"{"url":"\#(url)","headers":{"X-A":"\#(String(repeating: "x", count: 3000))"}}"#
+        try await given.refuse(
+            "device_full", "POST", full + "/sessions/s/tasks/1/delayed-request",
+            #"{"disposition":"useNewRequest","request":\#(longer)}"#)
         for (word, body) in creations {
             try await given.refuse("device_full", "POST", full + "/sessions/s" + word, body)
         }
