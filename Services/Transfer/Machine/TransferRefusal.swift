@@ -40,7 +40,7 @@ public struct TransferRefusal: MachineRefusal {
     public static func noDelayedRequest(_ task: Int) -> Self {
         Self(
             .conflict, "no_delayed_request", "Task has no delayed request to answer",
-            "Task \(task) does not wait for an answer to willBeginDelayedRequest: it did not get it, or was answered.")
+            "Task \(task) has no open willBeginDelayedRequest: its delegate was not asked yet, or has answered.")
     }
     public static func nothingToClaim(_ task: Int) -> Self {
         Self(
