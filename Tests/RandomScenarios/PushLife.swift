@@ -19,7 +19,9 @@ package struct PushLife: Life {
 
     package init(_ random: SplitMix64) throws {
         self.random = random
-        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
+        // On iOS 12 an alert waits for its handler.
+        let profile: ProfileName = Int.random(in: 0..<4, using: &self.random) == 0 ? .ios12 : .ios18
+        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)))
         for app in ["a", "b", "c"] {
             try install(app)
             try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))

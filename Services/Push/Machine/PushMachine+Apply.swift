@@ -63,7 +63,9 @@ extension PushMachine {
         case .notificationReplaced(let event):
             messages.removeValue(forKey: event.notification)
             shown.removeAll { $0.id == event.notification }
-        case .notificationOpened(let event): shown.removeAll { $0.id == event.notification }
+        case .notificationOpened(let event):
+            messages.removeValue(forKey: event.notification)
+            shown.removeAll { $0.id == event.notification }
         case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
         case .notificationAcknowledged(let event):
             change(event.notification) {
@@ -76,7 +78,10 @@ extension PushMachine {
             }
             settle(event.notification)
         case .notificationPresented(let event):
-            change(event.notification) { $0.willPresent = false }
+            change(event.notification) {
+                $0.isPresented = true
+                $0.willPresent = false
+            }
             settle(event.notification)
         case .wakeRequested(let event): change(event.notification) { $0.wake = .requested }
         case .wakeGranted(let event):
@@ -93,7 +98,7 @@ extension PushMachine {
         case .wakeRefused(let event):
             change(event.notification) {
                 $0.wake = .none
-                $0.willPresent = $0.isForUser && event.refusal == .inForeground
+                $0.willPresent = $0.isForUser && !$0.isPresented && event.refusal == .inForeground
             }
             // The foreground app has the notification. After other refusals, a later event decides.
             if event.refusal == .inForeground { settle(event.notification) }
@@ -106,16 +111,16 @@ extension PushMachine {
         messages[notification] = message
     }
 
-    /// Removes an acknowledged notification without a wake, and shows it if it has an alert. While the app is on screen,
-    /// an alert that `willPresent` did not choose to show is not shown.
+    /// Removes an acknowledged notification without a wake. Shows it if it has an alert, and if its wake is over or runs
+    /// beside the alert. While the app is on screen, an alert that `willPresent` did not choose to show is not shown.
     private mutating func settle(_ notification: String) {
-        guard let message = messages[notification], message.stage == .acknowledged, message.wake == .none else {
-            return
-        }
-        messages.removeValue(forKey: notification)
-        if message.isForUser, !message.willPresent {
-            shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
-        }
+        guard let message = messages[notification], message.stage == .acknowledged else { return }
+        let isOver = message.wake == .none
+        if isOver { messages.removeValue(forKey: notification) }
+        guard message.isForUser, !message.willPresent, isOver || message.isPresented else { return }
+        guard !shown.contains(where: { $0.id == notification }) else { return }
+        for crowded in shown.dropLast(Self.shownLimit - 1) { messages.removeValue(forKey: crowded.id) }
+        shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
     }
 
     private mutating func endWake(_ notification: String) {
@@ -139,6 +144,7 @@ extension PushMachine {
         retired = retired.suffix(Self.retiredLimit - 1) + [token]
         apps[app]?.tokens.removeAll { $0.kind == event.kind && $0.activity == event.activity }
         guard event.kind == .apns else { return }
+        for shown in shown where shown.app == app { messages.removeValue(forKey: shown.id) }
         shown.removeAll { $0.app == app }
         apps[app]?.channels = []
     }

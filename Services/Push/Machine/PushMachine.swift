@@ -76,6 +76,9 @@ public struct PushMachine: Machine {
     /// Whether the device is in use or charging; otherwise it sleeps.
     public var isPowerFriendly: Bool { !conditions.locked || conditions.charging }
 
+    /// Whether the device shows a notification.
+    func shows(_ notification: String) -> Bool { shown.contains { $0.id == notification } }
+
     /// Returns when the budgets of app and device next allow a silent notification; nil for long unused apps.
     public func silentAvailability(of app: PushedApp, at now: Instant, _ policy: PushPolicy) -> Instant? {
         guard let usedAt = app.usedAt, now - usedAt < policy.longUnused else { return nil }

@@ -42,6 +42,8 @@ public struct PushMessage: Record, Equatable {
     public var fromStorage = false
     /// Whether the device shows it to the user; other types are for apps and the system.
     public var isForUser = false
+    /// Whether the device has shown it already. Its wake may still be in progress.
+    public var isPresented = false
     /// The kind of its device token.
     public var kind = TokenKind.apns
     public var neverStored = false

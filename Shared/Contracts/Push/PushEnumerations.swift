@@ -58,6 +58,8 @@ public enum PresentationOption: String, WireEnum {
 
 /// The reason why an alert is shown.
 public enum PresentationCause: String, WireEnum {
+    /// The device shows the alert, and the handler of its app runs beside it.
+    case atOnce
     case completed
     /// `lifecycle` did not wake the app.
     case refused

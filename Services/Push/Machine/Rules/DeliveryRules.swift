@@ -61,7 +61,9 @@ extension Decision<PushMachine> {
         let isCall = message.pushType == .voip
         guard message.contentAvailable || isCall, message.wake == .none else { return }
         guard !app.foreground else { return }
-        app.wakes || isCall ? requestWake(id, message) : present(id, message, .notWoken)
+        guard app.wakes || isCall else { return present(id, message, .notWoken) }
+        if message.needsPermission, !profile.has(.alertWaitsForHandler) { present(id, message, .atOnce) }
+        requestWake(id, message)
     }
 
     mutating func deliver(_ id: String, _ message: PushMessage, fromStorage: Bool) {

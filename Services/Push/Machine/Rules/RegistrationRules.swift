@@ -40,10 +40,12 @@ extension Decision<PushMachine> {
         for token in state.apps[app]?.tokens ?? [] { retire(app, token, cause) }
     }
 
-    /// Invalidates a token and discards the unsettled notifications that were sent to it.
+    /// Invalidates a token and discards the unsettled notifications that were sent to it. Shown ones end with the token.
     private mutating func retire(_ app: String, _ token: TokenRegistration, _ cause: TokenEnd) {
         for (id, message) in state.messages
-        where message.app == app && message.kind == token.kind && message.activity == token.activity {
+        where message.app == app && message.kind == token.kind && message.activity == token.activity
+            && !state.shows(id)
+        {
             discard(id, .discardedUnregistered)
         }
         emit(

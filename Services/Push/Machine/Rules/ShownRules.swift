@@ -7,8 +7,10 @@ extension Decision<PushMachine> {
     /// Opens a shown notification. A visible notification is acknowledged by that.
     mutating func open(_ id: String) throws(PushRefusal) {
         guard state.conditions.poweredOn else { throw .deviceOff }
-        // An alert is not shown before its handler is done, or before `willPresent` chose to show it.
-        if let message = state.messages[id], message.isForUser, message.wake == .none, !message.willPresent {
+        // An alert that waits for its handler or for `willPresent` is not shown yet.
+        if let message = state.messages[id], message.isForUser, message.isPresented || message.wake == .none,
+            !message.willPresent
+        {
             acknowledge(id)
         }
         guard let shown = state.shown.first(where: { $0.id == id }) else { throw .notificationNotShown(id) }

@@ -16,7 +16,7 @@ extension Decision<PushMachine> {
         emit(.wakeGranted(.init(app: message.app, notification: id, pushType: message.pushType, wake: wake)))
     }
 
-    /// Completes a wake. An alert is shown when the handler is done.
+    /// Completes a wake. An alert that waits for the handler is shown.
     mutating func complete(_ id: String, _ result: WakeResult?) {
         guard let message = state.messages[id], message.wake == .granted else { return }
         emit(
@@ -24,8 +24,8 @@ extension Decision<PushMachine> {
         present(id, message, .completed)
     }
 
-    /// Handles a refused wake. An alert is shown anyway, unless its app is in the foreground. A silent notification is acknowledged if its app is in the
-    /// foreground, held if the cause is temporary, and discarded otherwise.
+    /// Handles a refused wake. An alert is shown anyway, unless its app is in the foreground. A silent notification is
+    /// acknowledged if its app is in the foreground, held if the cause is temporary, and discarded otherwise.
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
@@ -59,8 +59,9 @@ extension Decision<PushMachine> {
         present(id, message, .notAwaited)
     }
 
+    /// Shows an alert, once.
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
-        guard !message.silent else { return }
+        guard !message.silent, !message.isPresented else { return }
         emit(
             .notificationPresented(
                 .init(app: message.app, cause: cause, notification: id, pushType: message.pushType)))

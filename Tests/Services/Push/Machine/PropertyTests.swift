@@ -55,7 +55,10 @@ extension PushLife {
         try #require(device.shown.count <= PushMachine.shownLimit)
         try #require(Set(device.shown.map(\.id)).count == device.shown.count, "a notification is shown once")
         for shown in device.shown {
-            try #require(device.messages[shown.id] == nil, "a shown notification is settled")
+            let unsettled = device.messages[shown.id]
+            try #require(
+                unsettled.map { $0.isPresented && $0.stage == .acknowledged && $0.wake != .none } ?? true,
+                "a shown notification is settled, or its handler runs")
             try #require(device.apps[shown.app]?.registration != nil, "only registered apps show notifications")
             let alike = device.shown.filter { $0.app == shown.app && $0.collapseID == shown.collapseID }
             try #require(shown.collapseID == nil || alike.count == 1, "one notification of each collapse id is shown")
