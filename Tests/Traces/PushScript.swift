@@ -9,7 +9,7 @@ import Timeline
 
 extension PushMachine: TracedMachine {
     package static let folder = "Push"
-    package static let fewestTraces = 95
+    package static let fewestTraces = 99
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .push(trace) }
 }
 

@@ -52,6 +52,8 @@ public struct InstalledApp: Record, Equatable {
     public var newsstandWokenAt: Instant?
     /// The times of the last wakes for VoIP.
     public var voipResumptions: [Instant] = []
+    /// The times of the last ends because of a VoIP push without a call.
+    public var unreportedCalls: [Instant] = []
     /// The monitored regions by identifier. They survive the end of the process.
     public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
     /// The monitoring of significant location changes, which survives the end of the process; nil if it is off.

@@ -267,6 +267,8 @@ extension LifecycleMachine {
             app.endBluetooth()
             app.holdsFileLock = false
             app.lastEnd = Termination(event, at: time)
+            guard event.reason == .voipWithoutCall else { return }
+            app.unreportedCalls = app.unreportedCalls.suffix(LifecyclePolicy.unreportedCalls - 1) + [time]
         }
     }
 }

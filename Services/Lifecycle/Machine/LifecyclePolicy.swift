@@ -52,6 +52,11 @@ public struct LifecyclePolicy: Sendable, Equatable {
         sampleType == "stepCount" && frequency == .immediate ? .hourly : frequency
     }
 
+    /// The number of VoIP pushes without a call within ``unreportedSpan`` after which the app gets no more of them. Apple
+    /// (`PKPushType.voIP`) says "repeatedly"; the number is our choice.
+    public static let unreportedCalls = 3
+    /// The period of ``unreportedCalls``. Our choice: Apple names no end. A new installation ends it too.
+    public static let unreportedSpan = Interval.days(1)
     /// The maximum number of open background tasks of an app (our choice: it keeps the state of a device small).
     public static let openTasks = 100
 }

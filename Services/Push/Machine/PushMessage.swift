@@ -71,8 +71,11 @@ public struct PushMessage: Record, Equatable {
 
     static func contentAvailable(_ payload: JSON) -> Bool { payload["aps"]?["content-available"]?.int == 1 }
 
-    /// Returns whether a device treats the payload as silent: content-available without alert, sound or badge.
-    static func isSilent(_ payload: JSON) -> Bool { contentAvailable(payload) && !asksForUser(payload) }
+    /// Returns whether a device treats a notification as silent: content-available without alert, sound or badge. Pushes
+    /// of PushKit and of the system are never silent, so no budget applies to them.
+    static func isSilent(_ type: PushType, _ payload: JSON) -> Bool {
+        (type == .alert || type == .background) && contentAvailable(payload) && !asksForUser(payload)
+    }
 
     /// Returns whether the payload has an alert, a sound or a badge.
     private static func asksForUser(_ payload: JSON) -> Bool {

@@ -76,4 +76,6 @@ public enum WakeRefusal: String, WireEnum {
     case alreadyWokenToday
     /// The app was resumed for VoIP too often in a short time.
     case resumedTooOften
+    /// The app repeatedly did not report a call for a VoIP push, so the system does not launch it for another one.
+    case callsNotReported
 }

@@ -22,7 +22,8 @@ extension PushEvent {
         public var payload: JSON
         public var priority: Int = 10
         public var pushType: PushType = .alert
-        /// Whether the notification is silent: `content-available` without alert, sound or badge.
+        /// Whether the notification is silent: of type `alert` or `background`, with `content-available`, and without
+        /// alert, sound or badge.
         public var silent: Bool
         public var status: ConsoleStatus = .received
         public var topic: String

@@ -45,6 +45,7 @@ extension LifecycleMachine {
         if rule.isOpportunistic || kind == .voipSocket { ask(.memoryPressure, isShort) }
         if kind == .newsstand { ask(.alreadyWokenToday, record.wasWokenToday(at: now)) }
         if kind.reason == .voip { ask(.resumedTooOften, record.isResumedTooOften(at: now)) }
+        if kind == .voipPush { ask(.callsNotReported, record.reportsNoCalls(at: now)) }
         return factors
     }
 }
@@ -52,6 +53,12 @@ extension LifecycleMachine {
 extension InstalledApp {
     fileprivate func wasWokenToday(at now: Instant) -> Bool {
         newsstandWokenAt.map { now - $0 < LifecyclePolicy.newsstandPause } ?? false
+    }
+
+    /// Whether it repeatedly did not report a call (Apple, `PKPushType.voIP`: "the system stops launching your app for
+    /// VoIP push notifications").
+    fileprivate func reportsNoCalls(at now: Instant) -> Bool {
+        unreportedCalls.count { now - $0 < LifecyclePolicy.unreportedSpan } >= LifecyclePolicy.unreportedCalls
     }
 
     fileprivate func isResumedTooOften(at now: Instant) -> Bool {

@@ -20,7 +20,7 @@ const words = {
   backgroundRefreshRestricted: 'Background App Refresh is restricted', lowPowerMode: 'Low Power Mode', lowDataMode: 'Low Data Mode',
   inForeground: 'App is on screen', memoryPressure: 'Memory pressure', terminating: 'App is being terminated',
   locationNotAuthorized: 'Location not authorized: always', alreadyWokenToday: 'Already woken today (Newsstand)',
-  resumedTooOften: 'Resumed for VoIP too often',
+  resumedTooOften: 'Resumed for VoIP too often', callsNotReported: 'Repeatedly reported no call',
   // Reasons of terminations.
   crash: 'Crashed', exit: 'Exited by itself', exitedOnSuspend: 'Exits on suspend',
   launchTimeout: 'Launch timed out', didEnterBackgroundTimeout: 'didEnterBackground timed out',

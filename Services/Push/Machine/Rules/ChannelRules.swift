@@ -34,7 +34,7 @@ extension Decision<PushMachine> {
                     app: broadcast.app, apnsID: broadcast.requestID, channel: broadcast.channel,
                     neverStored: broadcast.neverStored, notification: id, payload: broadcast.payload,
                     priority: broadcast.priority, pushType: .liveactivity,
-                    silent: PushMessage.isSilent(broadcast.payload),
+                    silent: false,
                     topic: broadcast.app + PushType.liveactivity.topicSuffix,
                     until: min(broadcast.expiration ?? latest, latest))))
         makeRoom(for: id)

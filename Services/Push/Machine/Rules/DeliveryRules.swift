@@ -15,7 +15,7 @@ extension Decision<PushMachine> {
                     activity: token.activity, app: app, apnsID: push.apnsID, collapseID: push.collapseID,
                     kind: token.kind, neverStored: push.neverStored, notification: push.notification,
                     payload: push.payload, priority: push.priority, pushType: push.pushType,
-                    silent: PushMessage.isSilent(push.payload), topic: push.topic,
+                    silent: PushMessage.isSilent(push.pushType, push.payload), topic: push.topic,
                     until: min(push.expiration ?? latest, latest))))
         makeRoom(for: push.notification)
         route(push.notification)

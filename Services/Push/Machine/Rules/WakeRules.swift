@@ -25,15 +25,18 @@ extension Decision<PushMachine> {
     }
 
     /// Handles a refused wake. An alert is shown anyway, unless its app is in the foreground. A silent notification is
-    /// acknowledged if its app is in the foreground, held if the cause is temporary, and discarded otherwise.
+    /// acknowledged if its app is in the foreground, held if the cause is temporary, and discarded otherwise. A VoIP push
+    /// is for the app alone, so its refusal discards it.
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
         emit(
             .wakeRefused(.init(app: message.app, notification: id, pushType: message.pushType, refusal: refusal)))
-        guard message.silent else { return refusal == .inForeground ? () : present(id, message, .refused) }
-        if refusal == .inForeground {
-            acknowledge(id)
+        guard refusal != .inForeground else { return message.silent ? acknowledge(id) : () }
+        if message.pushType == .voip {
+            discard(id, .discardedNotWoken, refusal: refusal)
+        } else if !message.silent {
+            present(id, message, .refused)
         } else if policy.temporaryRefusals.contains(refusal) {
             // An event reports the end of Low Power Mode. The other causes end without an event.
             let isDelivered = refusal == .lowPowerMode
@@ -59,9 +62,9 @@ extension Decision<PushMachine> {
         present(id, message, .notAwaited)
     }
 
-    /// Shows an alert, once.
+    /// Shows an alert, once. The device shows nothing of pushes for apps and the system.
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
-        guard !message.silent, !message.isPresented else { return }
+        guard message.needsPermission, !message.isPresented else { return }
         emit(
             .notificationPresented(
                 .init(app: message.app, cause: cause, notification: id, pushType: message.pushType)))
