@@ -100,8 +100,10 @@ extension PushMachine {
                 $0.wake = .none
                 $0.willPresent = $0.isForUser && !$0.isPresented && event.refusal == .inForeground
             }
-            // The foreground app has the notification. After other refusals, a later event decides.
-            if event.refusal == .inForeground { settle(event.notification) }
+            // The foreground app has the notification, or the device has shown it. Otherwise a later event decides.
+            if event.refusal == .inForeground || messages[event.notification]?.isPresented == true {
+                settle(event.notification)
+            }
         }
     }
 
