@@ -67,7 +67,7 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<42, using: &random) {
+        switch Int.random(in: 0..<46, using: &random) {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try unregister(app) }
@@ -102,8 +102,27 @@ package struct PushLife: Life {
         case 25:
             let isGone = Int.random(in: 0..<4, using: &random) == 0
             try submit(isGone ? .forgetChannel(app: app, channel: "x") : .receiveBroadcast(broadcast(app)))
+        case 29, 30: try startActivity(app)
+        case 31: try changeActivity(app)
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
+        }
+    }
+
+    private mutating func startActivity(_ app: String) throws {
+        let request = LiveActivityRequest(
+            attributesType: "T", channel: Bool.random(using: &random) ? "x" : nil, contentState: ["score": 0],
+            environment: Bool.random(using: &random) ? .sandbox : nil, frequentUpdates: Bool.random(using: &random),
+            staleDate: Bool.random(using: &random) ? now + .minutes(30) : nil)
+        try submit(.startActivity(app: app, activity: Bool.random(using: &random) ? "x" : "y", request))
+    }
+
+    private mutating func changeActivity(_ app: String) throws {
+        let activity = Bool.random(using: &random) ? "x" : "y"
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: try submit(.dismissActivity(app: app, activity: activity))
+        case 1: try submit(.endActivity(app: app, activity: activity, dismissalDate: now + .minutes(20)))
+        default: try submit(.updateActivity(app: app, activity: activity, contentState: ["score": 1]))
         }
     }
 
@@ -175,11 +194,20 @@ package struct PushLife: Life {
         var aps: [JSON.Member] = []
         if Bool.random(using: &random) { aps.append(.init("content-available", 1)) }
         if Bool.random(using: &random) { aps.append(.init("alert", "x")) }
+        if Bool.random(using: &random) {
+            let event = ["start", "update", "end"].randomElement(using: &random) ?? "end"
+            aps += [
+                .init("event", .string(event)), .init("content-state", ["score": .int(count)]),
+                .init("attributes-type", "T"), .init("attributes", [:]),
+                .init("timestamp", .int(Int.random(in: 0...50, using: &random) + count)),
+                .init("stale-date", .int(count + 600)),
+            ]
+        }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         let type =
             Int.random(in: 0..<4, using: &random) > 0
-            ? .alert : PushType.allCases.randomElement(using: &random) ?? .alert
+            ? .alert : PushType.allCases.randomElement(using: &random) ?? .liveactivity
         let tokens = device.apps[app]?.tokens ?? []
         let isWrong = Int.random(in: 0..<8, using: &random) == 0
         let token = isWrong ? tokens.randomElement(using: &random) : tokens.last { $0.kind.accepts(type) }

@@ -9,7 +9,7 @@ import Timeline
 
 extension PushMachine: TracedMachine {
     package static let folder = "Push"
-    package static let fewestTraces = 99
+    package static let fewestTraces = 113
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .push(trace) }
 }
 
@@ -20,6 +20,7 @@ extension TraceScript<PushMachine> {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
+        if let burst = trace["policy"]?["activityBurst"]?.int { policy.activityBurst = Int64(burst) }
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["registration", "apps", "policy"]
         // The machine creates the ids of broadcasts.
@@ -96,7 +97,37 @@ extension TraceScript<PushMachine> {
         case "open": return .open(notification: try #require(step.with.string))
         case "keepAlive": return .keepAlive
         case "throttle": return .setThrottle(step.with.bool ?? true)
+        case "startActivity", "updateActivity", "endActivity", "dismissActivity":
+            return try liveActivity(step, player)
         default: throw TraceFailed.unknown(step)
+        }
+    }
+
+    /// `{"activity": "x" by default,"contentState","attributesType","channel","environment","frequentUpdates","staleDate",
+    /// "dismissalDate": seconds from now}`.
+    private static func liveActivity(
+        _ step: TraceStep, _ player: TracePlayer<PushMachine>
+    ) throws -> PushCommand {
+        let (app, with) = (step.app, step.with)
+        let activity = with["activity"]?.string ?? "x"
+        func date(_ name: String) -> Instant? { with[name]?.int.map { player.moment + .seconds(Int64($0)) } }
+        switch step.action {
+        case "startActivity":
+            let request = LiveActivityRequest(
+                attributesType: with["attributesType"]?.string, channel: with["channel"]?.string,
+                contentState: with["contentState"] ?? ["score": 0],
+                environment: try with["environment"].map { try PushEnvironment(json: $0) },
+                frequentUpdates: with["frequentUpdates"]?.bool ?? false, staleDate: date("staleDate"))
+            return .startActivity(app: app, activity: activity, request)
+        case "updateActivity":
+            return .updateActivity(
+                app: app, activity: activity, contentState: with["contentState"] ?? ["score": 1],
+                staleDate: date("staleDate"))
+        case "endActivity":
+            return .endActivity(
+                app: app, activity: activity, contentState: with["contentState"],
+                dismissalDate: date("dismissalDate"))
+        default: return .dismissActivity(app: app, activity: activity)
         }
     }
 
@@ -114,7 +145,7 @@ extension TraceScript<PushMachine> {
             activity: with["activity"]?.string, channels: channels)
     }
 
-    /// `{"channel","policy": 1 by default,"environment","priority","expiration": seconds from now}`.
+    /// `{"channel","policy": 1 by default,"environment","priority","timestamp","expiration": seconds from now}`.
     private static func broadcast(_ step: TraceStep, _ player: TracePlayer<PushMachine>) throws -> IncomingBroadcast {
         let document = step.with
         let expiration = document["expiration"]?.int
@@ -124,7 +155,12 @@ extension TraceScript<PushMachine> {
             priority: document["priority"]?.int ?? 10,
             expiration: expiration.flatMap { $0 == 0 ? nil : player.moment + .seconds(Int64($0)) },
             neverStored: document["policy"]?.int == 0 || expiration == 0,
-            payload: ["aps": ["event": "update", "content-state": ["score": 1]]])
+            payload: ["aps": broadcastContent(document["timestamp"])])
+    }
+
+    private static func broadcastContent(_ timestamp: JSON?) -> JSON {
+        let content: JSON = ["event": "update", "content-state": ["score": 1]]
+        return timestamp.map { content.overlaid(with: ["timestamp": $0]) } ?? content
     }
 
     /// `{"id","aps", "priority","type","collapse","expiration": seconds from now,"token": which of the app's,

@@ -40,6 +40,18 @@ public enum PushCommand: Sendable, Equatable {
     case keepAlive
     /// Switches the silent budget of the device on or off, as an attached debugger does.
     case setThrottle(Bool)
+    /// Starts a Live Activity of an app on screen.
+    case startActivity(app: String, activity: String, LiveActivityRequest)
+    /// Changes the content of a Live Activity.
+    case updateActivity(app: String, activity: String, contentState: JSON, staleDate: Instant? = nil)
+    /// Ends a Live Activity.
+    ///
+    /// - Parameters:
+    ///   - contentState: the final content; nil keeps the current one.
+    ///   - dismissalDate: the time at which the system removes it, at most four hours from now; nil for four hours.
+    case endActivity(app: String, activity: String, contentState: JSON? = nil, dismissalDate: Instant? = nil)
+    /// Removes a Live Activity, as a user who swipes it away.
+    case dismissActivity(app: String, activity: String)
 }
 
 /// A notification that arrives at its device.

@@ -83,6 +83,11 @@ extension PushMachine {
                 $0.willPresent = false
             }
             settle(event.notification)
+        case .liveActivityStarted(let event): apply(event, at: time)
+        case .liveActivityUpdated(let event): apply(event)
+        case .liveActivityStale(let event): apply(event)
+        case .liveActivityEnded(let event): apply(event)
+        case .liveActivityDismissed(let event): apply(event)
         case .wakeRequested(let event): change(event.notification) { $0.wake = .requested }
         case .wakeGranted(let event):
             change(event.notification) { message in

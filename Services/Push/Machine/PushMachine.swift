@@ -100,6 +100,10 @@ public struct PushMachine: Machine {
         let apps = apps.reduce(0) {
             $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count
                 + $1.value.tokens.reduce(0) { $0 + 96 + ($1.activity?.utf8.count ?? 0) }
+                + $1.value.liveActivities.reduce(0) {
+                    $0 + 192 + $1.key.utf8.count + ($1.value.attributesType?.utf8.count ?? 0)
+                        + $1.value.contentState.bytes.count
+                }
         }
         let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }
         return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
@@ -110,6 +114,9 @@ public struct PushMachine: Machine {
 
     public var nextDeadline: Instant? {
         var next = connection?.until
+        for app in apps.values {
+            for activity in app.liveActivities.values { next = activity.due.map { earlier(next, $0) } ?? next }
+        }
         for message in messages.values {
             guard message.stage == .stored || message.stage == .held else { continue }
             next = earlier(next, message.expiresAt)
@@ -163,6 +170,12 @@ extension Decision<PushMachine> {
         case .open(let notification): try open(notification)
         case .keepAlive: try keepAlive()
         case .setThrottle(let enabled): setThrottle(enabled)
+        case .startActivity(let app, let activity, let request): try start(activity, of: app, request)
+        case .updateActivity(let app, let activity, let contentState, let staleDate):
+            try update(activity, of: app, contentState, staleDate: staleDate)
+        case .endActivity(let app, let activity, let contentState, let dismissalDate):
+            try end(activity, of: app, contentState, dismissalDate: dismissalDate)
+        case .dismissActivity(let app, let activity): try dismiss(activity, of: app)
         }
     }
 
@@ -172,6 +185,7 @@ extension Decision<PushMachine> {
             endConnection(.pollMissed)
         }
         expire()
+        ageActivities()
         guard state.isOnline else { return }
         if state.messages.values.contains(where: { $0.stage == .stored && $0.due.map { $0 <= now } ?? false }) {
             flushStore()

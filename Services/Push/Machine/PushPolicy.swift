@@ -16,6 +16,15 @@ public struct PushPolicy: Sendable, Equatable {
     public var silentDaily = 120
     /// Apps that the user did not open for this time get no silent notifications. Our choice.
     public var longUnused = Interval.days(14)
+    /// The Live Activities of a device at once. Our choice: their contents fit the state.
+    public var liveActivities = 8
+    /// The updates with priority 10 of a Live Activity at once. Apple ("Starting and updating Live Activities with
+    /// ActivityKit push notifications") documents a budget without numbers, so these are our choice.
+    public var activityBurst: Int64 = 10
+    /// The time until a Live Activity may get one more.
+    public var activityRefill = Interval.minutes(4)
+    /// The same with frequent updates.
+    public var frequentActivityRefill = Interval.seconds(30.0)
     /// The longest wait of priority 5 for a sleeping device. Our choice.
     public var batchingWindow = Interval.minutes(15)
     /// The longest storage of a notification (Apple: 30 days).

@@ -33,9 +33,27 @@ public struct PushRefusal: MachineRefusal {
             .unprocessable, "channels_unexpected", "Token has no channels",
             "A token of the kind \(kind.rawValue) has no channels: set them with the kind apns.")
     }
-    public static let tooManyActivities = Self(
-        .conflict, "too_many_activities", "App has too many Live Activities",
-        "An app can have tokens for \(PushedApp.activityLimit) Live Activities: remove one first.")
+    public static func tooManyActivities(_ limit: Int) -> Self {
+        Self(
+            .conflict, "too_many_activities", "Device has too many Live Activities",
+            "A device can have \(limit) Live Activities: end one, and dismiss it.")
+    }
+    public static func activityNotRunning(_ activity: String) -> Self {
+        Self(
+            .conflict, "activity_not_running", "Live Activity is not running",
+            "The app has no Live Activity \(activity) that can change: start it first.")
+    }
+    public static func activityExists(_ activity: String) -> Self {
+        Self(
+            .conflict, "activity_exists", "Live Activity exists",
+            "The app already has the Live Activity \(activity): update it, or choose another id.")
+    }
+    public static let appNotOnScreen = Self(
+        .conflict, "app_not_on_screen", "App is not on screen",
+        "An app can start a Live Activity only while it is on screen: launch or open it first.")
+    public static let contentTooLarge = Self(
+        .unprocessable, "content_too_large", "Content of the Live Activity is too large",
+        "The content may have \(LiveActivity.contentBytes) bytes as JSON text.")
     public static func notRegistered(_ app: String) -> Self {
         Self(
             .conflict, "not_registered_for_notifications", "App has no device token",

@@ -1,4 +1,5 @@
 public import Contracts
+public import OrderedCollections
 public import Records
 public import Timeline
 
@@ -8,6 +9,8 @@ public struct PushedApp: Record, Equatable {
     public var budget = SilentBudget()
     /// The subscribed broadcast channels, in the order of the registration. They end with the token.
     public var channels: [String] = []
+    /// Its Live Activities by id, until their dismissal.
+    public var liveActivities: OrderedDictionary<String, LiveActivity> = [:]
     /// The user's switch for notifications.
     public var notifications = Switch.on
     /// Its state in `lifecycle`.
@@ -20,8 +23,6 @@ public struct PushedApp: Record, Equatable {
     /// Whether notifications can wake it: it declares a background mode that its iOS version supports.
     public var wakes = false
 
-    /// The largest number of Live Activities with a token. Our choice.
-    public static let activityLimit = 16
     /// Whether it is on screen.
     public var foreground: Bool { state == .foreground }
     /// The token for alerts and background pushes; nil if the app has none.

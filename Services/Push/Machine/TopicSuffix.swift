@@ -9,7 +9,8 @@ extension TokenKind {
         case .complication: .complicationPushes
         case .fileprovider: .fileProviderPushes
         case .location: .locationPushes
-        case .liveactivity, .pushToStart: .liveActivities
+        case .liveactivity: .liveActivities
+        case .pushToStart: .pushToStart
         case .pushtotalk: .pushToTalk
         case .widgets: .widgetPushes
         case .controls: .controlPushes

@@ -111,6 +111,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple's developer technical support, on iOS 18.
     case processingAfterForceQuit
+    /// Pushes that start a Live Activity.
+    ///
+    /// Source: Apple, `Activity.pushToStartTokenUpdates`, iOS 17.2.
+    case pushToStart
     /// Pushes of the Push to Talk framework.
     ///
     /// Source: Apple, "Push to Talk", iOS 16.0.
@@ -191,6 +195,7 @@ public enum Feature: String, WireEnum {
         case .newsstand: Span("Newsstand", until: 8)
         case .prewarming: Span("prewarming", since: 15)
         case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
+        case .pushToStart: Span("push-to-start", since: 17)
         case .pushToTalk: Span("Push to Talk", since: 16)
         case .refreshSwitchEndsActivities: Span("end of activities with Background App Refresh", since: 7, until: 12)
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)

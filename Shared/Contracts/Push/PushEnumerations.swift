@@ -46,6 +46,8 @@ public enum TokenEnd: String, WireEnum {
     /// The app registered with the other environment.
     case environmentChanged
     case deregistered
+    /// The Live Activity of the token was removed from the Lock Screen.
+    case activityDismissed
 }
 
 /// `UNNotificationPresentationOptions`.
@@ -89,6 +91,15 @@ public enum ConsoleStatus: String, WireEnum {
     case discardedNotWoken = "Discarded – Not Woken"
     case discardedAppKilled = "Discarded – App Killed"
     case discardedStorageFull = "Discarded – Storage Full"
+    /// The budget of updates of the Live Activity is spent.
+    case discardedThrottled = "Discarded – Throttled"
+    /// A newer push has changed the Live Activity.
+    case discardedOutdated = "Discarded – Outdated"
+    case discardedActivityEnded = "Discarded – Live Activity Ended"
+    /// The device has as many Live Activities as it may have.
+    case discardedTooManyActivities = "Discarded – Too Many Live Activities"
+    /// The payload lacks what its `event` needs.
+    case discardedMalformed = "Discarded – Malformed"
     case heldBudget = "Held – Silent Budget"
     case heldLowPower = "Held – Low Power Mode"
     case heldRefused = "Held – Wake Refused"

@@ -25,6 +25,11 @@ public enum PushEvent: EventFamily {
     case notificationAcknowledged(NotificationAcknowledged)
     case notificationPresented(NotificationPresented)
     case notificationOpened(NotificationOpened)
+    case liveActivityStarted(LiveActivityStarted)
+    case liveActivityUpdated(LiveActivityUpdated)
+    case liveActivityStale(LiveActivityStale)
+    case liveActivityEnded(LiveActivityEnded)
+    case liveActivityDismissed(LiveActivityDismissed)
     case wakeRequested(WakeRequested)
     case wakeGranted(WakeGranted)
     case wakeCompleted(WakeCompleted)
@@ -62,7 +67,8 @@ extension PushEvent {
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved, .throttleChanged,
             .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,
-            .channelsChanged, .budgetChanged:
+            .channelsChanged, .budgetChanged, .liveActivityStarted, .liveActivityUpdated, .liveActivityStale,
+            .liveActivityEnded, .liveActivityDismissed:
             nil
         }
     }

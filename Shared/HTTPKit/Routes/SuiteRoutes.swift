@@ -109,6 +109,10 @@ public enum SuiteRoutes {
         /3/device/{token} POST
         /4/broadcasts/apps/{app} POST
         /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/live-activities GET
+        /v1/devices/{device}/apps/{app}/live-activities/{activity} DELETE PUT
+        /v1/devices/{device}/apps/{app}/live-activities/{activity}/end POST
+        /v1/devices/{device}/apps/{app}/live-activities/{activity}/update POST
         /v1/devices/{device}/apps/{app}/notifications GET
         /v1/devices/{device}/apps/{app}/registration DELETE PUT
         /v1/devices/{device}/apps/{app}/tokens GET

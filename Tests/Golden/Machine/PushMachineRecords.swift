@@ -4,7 +4,7 @@ import Records
 
 extension RecordGoldenTests {
     static let pushMachine: [any Record.Type] = [
-        PushConnection.self, PushMachine.self, PushMessage.self, PushedApp.self, RetiredToken.self,
+        LiveActivity.self, PushConnection.self, PushMachine.self, PushMessage.self, PushedApp.self, RetiredToken.self,
         ShownNotification.self, SilentBudget.self, TokenRegistration.self,
     ]
 }

@@ -55,6 +55,7 @@ extension Decision<PushMachine> {
     /// Sends an ordinary notification.
     private mutating func send(_ id: String, fromStorage: Bool = false) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
+        guard !isOverBudget(message) else { return discard(id, .discardedThrottled) }
         collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)
         // A call needs no declared mode to request a wake: `lifecycle` decides about the app.
@@ -158,6 +159,8 @@ extension Decision<PushMachine> {
     mutating func acknowledge(_ id: String) {
         guard let message = state.messages[id], message.deliveredAt != nil else { return }
         guard !message.onDevice else { return }
+        if let obstacle = obstacle(to: message) { return discard(id, obstacle) }
         emit(.notificationAcknowledged(.init(app: message.app, notification: id, pushType: message.pushType)))
+        take(id, message)
     }
 }

@@ -18,15 +18,21 @@ extension Decision<PushMachine> {
         if let current = record.token(of: kind, activity: activity) {
             guard current.environment != environment else { return subscribe(app, to: channels) }
             retire(app, current, .environmentChanged)
-        } else if kind == .liveactivity {
-            let activities = record.tokens.count { $0.kind == .liveactivity }
-            guard activities < PushedApp.activityLimit else { throw .tooManyActivities }
+        } else if let activity, record.liveActivities[activity] == nil {
+            throw .activityNotRunning(activity)
         }
+        giveToken(kind, activity, environment, to: app)
+        subscribe(app, to: channels)
+    }
+
+    /// Gives an app a new token.
+    mutating func giveToken(
+        _ kind: TokenKind, _ activity: String?, _ environment: PushEnvironment, to app: String
+    ) {
         let token = PushToken(key, partitions: policy.partitions, random: (randomNumber(), randomNumber()))
         emit(
             .tokenRegistered(
                 .init(activity: activity, app: app, environment: environment, kind: kind, token: token.description)))
-        subscribe(app, to: channels)
     }
 
     /// Invalidates a token. The app's code does it (Apple, `unregisterForRemoteNotifications()`).
@@ -41,7 +47,7 @@ extension Decision<PushMachine> {
     }
 
     /// Invalidates a token and discards the unsettled notifications that were sent to it. Shown ones end with the token.
-    private mutating func retire(_ app: String, _ token: TokenRegistration, _ cause: TokenEnd) {
+    mutating func retire(_ app: String, _ token: TokenRegistration, _ cause: TokenEnd) {
         for (id, message) in state.messages
         where message.app == app && message.kind == token.kind && message.activity == token.activity
             && !state.shows(id)

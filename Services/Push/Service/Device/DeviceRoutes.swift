@@ -20,6 +20,7 @@ struct DeviceRoutes: Sendable {
 
     func add(to table: inout RouteTable) {
         addApps(&table)
+        addLiveActivities(&table)
         addDevices(&table)
     }
 
@@ -31,12 +32,12 @@ struct DeviceRoutes: Sendable {
             .refuses(
                 refusals(
                     .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityMissing,
-                    .activityUnexpected(.voip), .channelsUnexpected(.voip), .tooManyActivities,
+                    .activityUnexpected(.voip), .channelsUnexpected(.voip), .activityNotRunning("…"),
                     .unsupported(.liveActivities, on: Generations.standard[.ios15])) + [.unknownChannel])
         ) { document, call in
             let app = try call.app
             let (kind, activity) = (document.kind, document.activity)
-            if kind == .apns { try await prepare(document, app, call) }
+            if kind == .apns { try await prepare(document.channels ?? [], document.environment, app, call) }
             let command = PushCommand.register(
                 app: app, document.environment, kind: kind, activity: activity, channels: document.channels)
             return try await commands.submit(command, call) { aggregate, _ in
@@ -140,8 +141,8 @@ struct DeviceRoutes: Sendable {
     }
 
     /// Subscribes the device before the registration, so that a broadcast right after it reaches the device.
-    private func prepare(_ document: RegistrationDocument, _ app: String, _ call: Call) async throws {
-        guard let wanted = document.channels, !wanted.isEmpty else { return }
+    func prepare(_ wanted: [String], _ environment: PushEnvironment, _ app: String, _ call: Call) async throws {
+        guard !wanted.isEmpty else { return }
         try call.context.requireCaller(.operate)
         let device = try await commands.device(call) { $0.apps[app] != nil }.aggregate.state
         guard device.apps[app] != nil else { throw PushRefusal.appNotInstalled(app).problem }
@@ -149,7 +150,7 @@ struct DeviceRoutes: Sendable {
         guard profile.has(.broadcastChannels) else {
             throw PushRefusal.unsupported(.broadcastChannels, on: profile).problem
         }
-        let unknown = try await store.unknown(of: wanted, app, document.environment)
+        let unknown = try await store.unknown(of: wanted, app, environment)
         guard unknown.isEmpty else {
             let names = unknown.sorted().joined(separator: ", ")
             throw Problem.unknownChannel.with(
@@ -158,7 +159,7 @@ struct DeviceRoutes: Sendable {
         try await store.subscribe(call.device, app, to: wanted)
     }
 
-    private func refusals(_ refusals: PushRefusal...) -> [Problem] { refusals.map(\.problem) }
+    func refusals(_ refusals: PushRefusal...) -> [Problem] { refusals.map(\.problem) }
 }
 
 extension Commands<PushMachine> {

@@ -35,7 +35,8 @@ extension PushLife {
             try #require(types[status.notification, default: told] == told, "a notification has one type")
             types[status.notification] = told
             try #require(!gone.contains(status.notification), "\(status.status) after the end of the notification")
-            if [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
+            let isDiscarded = status.status.rawValue.hasPrefix("Discarded")
+            if isDiscarded || [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
         }
     }
 
@@ -51,6 +52,19 @@ extension PushLife {
                 try #require(stored <= 1, "one stored notification for each app and each of its channels")
             }
             try #require(own.count { $0.stage == .held } <= 1, "one held notification for each app")
+        }
+        try #require(
+            device.liveActivityCount <= Self.policy.liveActivities, "a device has at most eight Live Activities")
+        for record in device.apps.values {
+            for token in record.tokens where token.kind == .liveactivity {
+                let activity = token.activity.flatMap { record.liveActivities[$0] }
+                try #require(activity != nil, "a token for updates has a Live Activity")
+            }
+            for activity in record.liveActivities.values {
+                let latest = activity.startedAt + LiveActivity.activeTime + LiveActivity.lockScreenTime
+                try #require(now < latest, "a Live Activity is on the Lock Screen for at most twelve hours")
+                try #require((activity.state == .ended) == (activity.dismissalDate != nil), "an end has a dismissal")
+            }
         }
         try #require(device.shown.count <= PushMachine.shownLimit)
         try #require(Set(device.shown.map(\.id)).count == device.shown.count, "a notification is shown once")

@@ -79,7 +79,7 @@ import Testing
         let stranger = try await suite.send("PUT", "/v1/devices/other", ["profile": "ios15"], port: suite.lifecycle)
         var scene = GivenRefusals.Scene()
         scene.values = [
-            "device": "phone", "app": PushSuite.app, "team": suite.signer.teamID, "key": "KEYKEYKEY9",
+            "activity": "1", "device": "phone", "app": PushSuite.app, "team": suite.signer.teamID, "key": "KEYKEYKEY9",
             "notification": try #require(sent.headers["apns-unique-id"]),
         ]
         scene.absent = [
@@ -98,6 +98,9 @@ import Testing
             case "throttle": #"{"enabled":true}"#
             case "presentation": #"{"options":[]}"#
             case "provider-keys": key
+            case "update",
+                .some where operation.path.contains("live-activities") && operation.method == "PUT":
+                #"{"contentState":{}}"#
             default: "{}"
             }
         }
@@ -115,6 +118,7 @@ import Testing
         try await given.refuse("unsupported_on_profile", "PUT", old + "/registration", channels)
         try await given.refuse("app_not_running", "PUT", registration, "{}")
         try await given.refuse("app_not_running", "DELETE", registration)
+        try await refuseActivities(given, suite)
         try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
         try await refusePresentations(given, suite)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
@@ -132,19 +136,67 @@ import Testing
             }
         }
         try await given.refuse("device_off", "POST", device + "/notifications/none/opened")
+        try await given.refuse("device_off", "DELETE", device + "/apps/\(PushSuite.app)/live-activities/1")
     }
 
     private static func refuseTokens(_ given: GivenRefusals, _ suite: PushSuite, _ path: String) async throws {
         try await given.refuse("activity_missing", "PUT", path, #"{"kind":"liveactivity"}"#)
         try await given.refuse("activity_unexpected", "PUT", path, #"{"activity":"x","kind":"voip"}"#)
         try await given.refuse("channels_unexpected", "PUT", path, #"{"channels":[],"kind":"voip"}"#)
-        for number in 1...16 {
-            let activity: JSON = ["kind": "liveactivity", "activity": .string("\(number)")]
-            #expect(try await suite.send("PUT", path, activity).status == 200)
-        }
-        try await given.refuse("too_many_activities", "PUT", path, #"{"activity":"x","kind":"liveactivity"}"#)
+        try await given.refuse("activity_not_running", "PUT", path, #"{"activity":"x","kind":"liveactivity"}"#)
         #expect(try await suite.send("DELETE", path).status == 204)
         try await given.refuse("not_registered_for_notifications", "DELETE", path)
+    }
+
+    private static func refuseActivities(_ given: GivenRefusals, _ suite: PushSuite) async throws {
+        let path = "/v1/devices/phone/apps/\(PushSuite.app)/live-activities"
+        let (content, update, end) = (#"{"contentState":{}}"#, path + "/1/update", path + "/1/end")
+        let unknown = Data(count: 16).base64EncodedString()
+        let channel = #"{"channel":"\#(unknown)","contentState":{}}"#
+        let large = #"{"contentState":{"x":""# + String(repeating: "x", count: 4096) + #""}}"#
+        try await given.refuse("unknown_channel", "PUT", path + "/1", channel)
+        try await given.refuse("app_not_running", "PUT", path + "/1", content)
+        try await given.refuse("app_not_running", "POST", update, content)
+        try await given.refuse("app_not_running", "POST", end, "{}")
+        try await given.refuse("activity_not_running", "DELETE", path + "/1")
+        try await suite.whileOnScreen("phone") {
+            try await given.refuse("activity_not_running", "POST", update, content)
+            try await given.refuse("activity_not_running", "POST", end, "{}")
+            try await given.refuse("content_too_large", "PUT", path + "/1", large)
+            for number in 1...8 {
+                let started = try await suite.send("PUT", path + "/\(number)", ["contentState": [:]])
+                #expect(started.status == 200)
+            }
+            try await given.refuse("activity_exists", "PUT", path + "/1", content)
+            try await given.refuse("too_many_activities", "PUT", path + "/9", content)
+            try await given.refuse("content_too_large", "POST", update, large)
+            try await given.refuse("content_too_large", "POST", end, large)
+        }
+        _ = try await suite.makeDevice("older", profile: "ios15")
+        let older = "/v1/devices/older/apps/\(PushSuite.app)"
+        try await suite.whileOnScreen("older") {
+            try await given.refuse("unsupported_on_profile", "PUT", older + "/live-activities/1", content)
+        }
+        try await refuseActivityInBackground(given, suite)
+    }
+
+    /// An app that a notification has woken runs in the background.
+    private static func refuseActivityInBackground(_ given: GivenRefusals, _ suite: PushSuite) async throws {
+        let app = "/v1/devices/behind/apps/\(PushSuite.app)"
+        _ = try await suite.makeDevice("behind", profile: "ios18")
+        let lifecycle = suite.lifecycle
+        for event in ["launch", "home"] {
+            let transition = try await suite.send(
+                "POST", app + "/transitions", ["event": .string(event)], port: lifecycle)
+            #expect(transition.status == 200)
+            if event == "launch" {
+                let task = try await suite.send("POST", app + "/tasks", ["name": "t"], port: lifecycle)
+                #expect(task.status == 201)
+            } else {
+                try await suite.send("GET", app + "/explain", after: transition)
+            }
+        }
+        try await given.refuse("app_not_on_screen", "PUT", app + "/live-activities/1", #"{"contentState":{}}"#)
     }
 
     private static func refusePresentations(_ given: GivenRefusals, _ suite: PushSuite) async throws {
