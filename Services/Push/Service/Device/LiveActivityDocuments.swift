@@ -19,6 +19,7 @@ struct LiveActivityStartDocument: Record {
     var staleDate: Instant?
 
     enum Constraints {
+        static let attributesType: Constraint<String> = .text(1...128)
         static let channel: Constraint<String> = .channel
         static let contentState: Constraint<JSON> = .contentState
     }
