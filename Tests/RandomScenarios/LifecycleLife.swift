@@ -80,7 +80,7 @@ package struct LifecycleLife: Life {
         case 6: return event(PushEvent.NotificationOpened(app: anyApp(), notification: request))
         case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
         case 1:
-            let call: PushType? = Int.random(in: 0..<3, using: &random) == 0 ? .voip : nil
+            let call: PushType? = Int.random(in: 0..<3, using: &random) == 0 ? pick([.voip, .pushtotalk]) : nil
             return event(
                 PushEvent.WakeRequested(app: anyApp(), notification: request, payload: ["n": 1], pushType: call))
         case 2:
@@ -160,7 +160,9 @@ package struct LifecycleLife: Life {
         case 13, 14:
             return .completeWake(
                 app: app, wake: record?.wakes.keys.first ?? record?.completedWakes.last ?? "none",
-                WakeCompletion(result: pick(WakeResult.allCases), success: Bool.random(using: &random)))
+                WakeCompletion(
+                    pushResult: pick(PushToTalkResult.allCases), result: pick(WakeResult.allCases),
+                    success: Bool.random(using: &random)))
         case 15, 16, 17: return .transition(app: app, .launch)
         case 18: return .transition(app: app, .open)
         case 19, 20: return .transition(app: app, .home)

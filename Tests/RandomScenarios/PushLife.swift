@@ -163,7 +163,10 @@ package struct PushLife: Life {
                     app: app, callbacks: [], deadline: now, from: .suspended, limit: .zero, reason: .fetch, request: id,
                     wake: "w"))
         case 2:
-            try deliver(LifecycleEvent.WakeCompleted(app: app, reason: .fetch, request: id, result: .noData, wake: "w"))
+            let answer = PushToTalkResult.allCases.randomElement(using: &random)
+            try deliver(
+                LifecycleEvent.WakeCompleted(
+                    app: app, pushResult: answer, reason: .fetch, request: id, result: .noData, wake: "w"))
         default:
             let refusal = WakeRefusal.allCases.randomElement(using: &random) ?? .forceQuit
             try deliver(LifecycleEvent.WakeRefused(app: app, reason: .fetch, refusal: refusal, request: id))

@@ -9,7 +9,7 @@ import Timeline
 
 extension PushMachine: TracedMachine {
     package static let folder = "Push"
-    package static let fewestTraces = 113
+    package static let fewestTraces = 130
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .push(trace) }
 }
 
@@ -67,7 +67,9 @@ extension TraceScript<PushMachine> {
                 app: app, callbacks: [], deadline: .epoch, from: .suspended, limit: .zero, reason: .push,
                 request: request, wake: "w")
         case "wake.completed":
-            return LifecycleEvent.WakeCompleted(app: app, reason: .push, request: request, result: .newData, wake: "w")
+            let answer = try with["pushResult"].map { try PushToTalkResult(json: $0) }
+            return LifecycleEvent.WakeCompleted(
+                app: app, pushResult: answer, reason: .push, request: request, result: .newData, wake: "w")
         case "wake.refused":
             let refusal = try WakeRefusal(json: with["refusal"] ?? .null)
             return LifecycleEvent.WakeRefused(app: app, reason: .push, refusal: refusal, request: request)

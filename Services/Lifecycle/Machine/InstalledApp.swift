@@ -147,9 +147,8 @@ public struct InstalledApp: Record, Equatable {
         case .newsstand: newsstandWokenAt = time
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
-        case .fetch, .push, .transfer, .region, .significantChange, .visit, .refreshTask, .processingTask,
-            .bluetoothCentral,
-            .bluetoothPeripheral, .health:
+        case .fetch, .push, .pushToTalk, .transfer, .region, .significantChange, .visit, .refreshTask, .processingTask,
+            .bluetoothCentral, .bluetoothPeripheral, .health:
             break
         }
     }

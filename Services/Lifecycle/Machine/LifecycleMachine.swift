@@ -144,9 +144,13 @@ extension Decision<LifecycleMachine> {
             case PushEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try PushEvent(event), let app = asked.app else { return }
                 let silent = state.apps[app].map { state.silentPushKind(of: $0, profile) } ?? .push
-                wake(
-                    app, for: asked.pushType == .voip ? .voipPush : silent, request: asked.notification,
-                    payload: asked.payload)
+                let kind: WakeKind =
+                    switch asked.pushType {
+                    case .voip: .voipPush
+                    case .pushtotalk: .pushToTalk
+                    default: silent
+                    }
+                wake(app, for: kind, request: asked.notification, payload: asked.payload)
             case PushEvent.NotificationOpened.type:
                 guard case .notificationOpened(let opened) = try PushEvent(event), let app = opened.app else { return }
                 openByNotification(app, opened.notification)

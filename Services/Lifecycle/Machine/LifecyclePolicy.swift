@@ -72,6 +72,7 @@ extension WakeKind {
         case .fetch: .fetchHandler
         case .push: .remoteNotificationHandler
         case .newsstand: .newsstandHandler
+        case .pushToTalk: .pushToTalkHandler
         case .transfer: .backgroundURLSessionHandler
         case .region, .significantChange, .visit: .locationHandler
         case .refreshTask: .refreshTask

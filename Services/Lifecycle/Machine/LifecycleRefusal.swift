@@ -37,6 +37,10 @@ public struct LifecycleRefusal: MachineRefusal {
     public static let successMissing = Self(
         .unprocessable, "success_missing", "Task success is missing",
         "The completion of a task request needs success: true or false.")
+    /// The completion needs a `PTPushResult`.
+    public static let pushResultMissing = Self(
+        .unprocessable, "push_result_missing", "Push result is missing",
+        "The completion of a Push to Talk push needs pushResult: activeRemoteParticipant or leaveChannel.")
     public static func activityNotAllowed(_ kind: ActivityKind) -> Self {
         Self(
             .conflict, "activity_not_allowed", "Activity is not allowed in the background",

@@ -8,6 +8,8 @@ struct WakeRule {
         case result
         /// `setTaskCompleted(success:)`.
         case success
+        /// A `PTPushResult`.
+        case pushResult
         case nothing
     }
 
@@ -42,6 +44,13 @@ struct WakeRule {
             modes = [.newsstandContent]
             isOpportunistic = true
             answer = .result
+        // The user has joined a channel, so the settings of Background App Refresh do not block it (our choice). A force
+        // quit ends the session (secondary sources).
+        case .pushToTalk:
+            handler = [.incomingPushResult]
+            modes = [.pushToTalk]
+            heedsBackgroundRefresh = false
+            answer = .pushResult
         // Not opportunistic: a session with finished transfers has waited long enough.
         case .transfer:
             handler = [.handleEventsForBackgroundURLSession]
@@ -110,7 +119,7 @@ extension WakeKind {
     var timeout: EndReason? {
         switch self {
         case .fetch: .fetchTimeout
-        case .push, .newsstand: .pushTimeout
+        case .push, .newsstand, .pushToTalk: .pushTimeout
         case .transfer: .transferTimeout
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall

@@ -82,6 +82,9 @@ public struct PushMessage: Record, Equatable {
         ["alert", "sound", "badge"].contains { (payload["aps"]?[$0] ?? .null) != .null }
     }
 
+    /// Whether it always wakes its app, which alone gets it: a call, or audio of Push to Talk.
+    var isForApp: Bool { pushType == .voip || pushType == .pushtotalk }
+
     /// Whether it needs the user's permission: alerts, and background pushes with an alert, a sound or a badge. Silent,
     /// PushKit and system notifications need none.
     var needsPermission: Bool {

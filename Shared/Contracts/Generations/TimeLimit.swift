@@ -49,6 +49,10 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: Apple, WWDC19 session 707: minutes. 600 s is our choice.
     case processingTask
+    /// The handler of a push of the framework Push to Talk.
+    ///
+    /// Source: our choice: as ``remoteNotificationHandler``. Apple, `incomingPushResult`: "as soon as possible".
+    case pushToTalkHandler
     /// A `BGAppRefreshTask`.
     ///
     /// Source: Apple, WWDC19 session 707: 30 s.
@@ -84,6 +88,7 @@ public enum TimeLimit: String, WireEnum {
         case .locationHandler: [(1, 10)]
         case .newsstandHandler: [(1, 30)]
         case .processingTask: [(1, 600)]
+        case .pushToTalkHandler: [(1, 30)]
         case .refreshTask: [(1, 30)]
         case .remoteNotificationHandler: [(1, 30)]
         case .voipPushHandler: [(1, 30)]
@@ -101,6 +106,7 @@ public enum TimeLimit: String, WireEnum {
         case .healthHandler: .healthDelivery
         case .newsstandHandler: .newsstand
         case .processingTask, .refreshTask: .backgroundTaskScheduler
+        case .pushToTalkHandler: .pushToTalk
         case .remoteNotificationHandler: .silentNotifications
         case .voipPushHandler: .voipPushes
         case .voipSocket: .voipSockets

@@ -47,6 +47,8 @@ public enum Callback: String, WireEnum {
     case updateHandler
     /// `pushRegistry(_:didReceiveIncomingPushWith:for:completion:)`.
     case didReceiveIncomingPush
+    /// `incomingPushResult(channelManager:channelUUID:pushPayload:)`, of the framework Push to Talk.
+    case incomingPushResult
 }
 
 /// A transition of an app that the user or the app itself causes.

@@ -43,6 +43,8 @@ extension LifecycleEvent {
         /// The bytes that the handler received, as reported by the device.
         public var bytesReceived: Int?
         public var kind: WakeKind?
+        /// The answer to a push of the framework Push to Talk.
+        public var pushResult: PushToTalkResult?
         public var reason: WakeReason
         /// The cause of the wake, as in `lifecycle.app.woken`.
         public var request: String?

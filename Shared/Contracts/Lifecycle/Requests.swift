@@ -54,7 +54,9 @@ public struct CallbackCompletion: Record, Equatable {
 public struct WakeCompletion: Record, Equatable {
     /// The bytes that the handler received, for the usage records of the app.
     public var bytesReceived: Int?
-    /// For a fetch and for a push.
+    /// For a push of the framework Push to Talk.
+    public var pushResult: PushToTalkResult?
+    /// For a fetch and for a push with `content-available`.
     public var result: WakeResult?
     /// The label of the new snapshot.
     public var snapshot: String?

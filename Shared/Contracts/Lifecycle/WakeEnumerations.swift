@@ -3,7 +3,7 @@ public import Records
 /// The reason of a wake.
 public enum WakeReason: String, WireEnum {
     case fetch
-    /// A notification with `content-available`.
+    /// A notification with `content-available`, or a push of the framework Push to Talk.
     case push
     /// A background URL session has events.
     case transfer
@@ -23,6 +23,8 @@ public enum WakeKind: String, WireEnum {
     case fetch, push
     /// A notification with `content-available` for a Newsstand app.
     case newsstand
+    /// A push of the framework Push to Talk.
+    case pushToTalk
     case transfer, region, significantChange, visit
     /// `BGAppRefreshTask`.
     case refreshTask
@@ -42,7 +44,7 @@ public enum WakeKind: String, WireEnum {
     public var reason: WakeReason {
         switch self {
         case .fetch: .fetch
-        case .push, .newsstand: .push
+        case .push, .newsstand, .pushToTalk: .push
         case .transfer: .transfer
         case .region, .significantChange, .visit: .location
         case .refreshTask, .processingTask: .task
@@ -58,6 +60,14 @@ public enum WakeKind: String, WireEnum {
 
 /// `UIBackgroundFetchResult`.
 public enum WakeResult: String, WireEnum { case newData, noData, failed }
+
+/// `PTPushResult`: the answer of an app to a push of the framework Push to Talk.
+public enum PushToTalkResult: String, WireEnum {
+    /// A remote participant speaks.
+    case activeRemoteParticipant
+    /// The app leaves the channel, which ends its push token.
+    case leaveChannel
+}
 
 /// The reason why an app was not woken.
 public enum WakeRefusal: String, WireEnum {

@@ -46,6 +46,8 @@ public enum TokenEnd: String, WireEnum {
     /// The app registered with the other environment.
     case environmentChanged
     case deregistered
+    /// The app left its Push to Talk channel.
+    case channelLeft
     /// The Live Activity of the token was removed from the Lock Screen.
     case activityDismissed
 }

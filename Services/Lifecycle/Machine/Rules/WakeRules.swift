@@ -59,13 +59,15 @@ extension Decision<LifecycleMachine> {
         switch rule.answer {
         case .result: guard completion.result != nil else { throw .resultMissing(open.kind.reason) }
         case .success: guard completion.success != nil else { throw .successMissing }
+        case .pushResult: guard completion.pushResult != nil else { throw .pushResultMissing }
         case .nothing: break
         }
         emit(
             .wakeCompleted(
                 .init(
                     app: app, bytesReceived: completion.bytesReceived, kind: open.kind.beyondReason,
-                    reason: open.kind.reason, request: open.request,
+                    pushResult: rule.answer == .pushResult ? completion.pushResult : nil, reason: open.kind.reason,
+                    request: open.request,
                     result: rule.answer == .result ? completion.result : nil, snapshotLabel: completion.snapshot,
                     success: rule.answer == .success ? completion.success : nil, wake: wake)))
         if open.kind == .voipPush, open.deadline != nil, !open.callReported { return terminate(app, .voipWithoutCall) }

@@ -61,7 +61,7 @@ extension LifecycleRoutes {
                 .ofCode(
                     .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .resultMissing(.fetch),
                     .unsupported(.appSwitcherSnapshots, on: .ios6),
-                    .successMissing))
+                    .successMissing, .pushResultMissing))
         ) { completion, call in
             let wake = try call.identifier("wake")
             return try await app(after: .completeWake(app: call.app, wake: wake, completion), call)

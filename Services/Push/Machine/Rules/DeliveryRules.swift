@@ -58,11 +58,11 @@ extension Decision<PushMachine> {
         guard !isOverBudget(message) else { return discard(id, .discardedThrottled) }
         collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)
-        // A call needs no declared mode to request a wake: `lifecycle` decides about the app.
-        let isCall = message.pushType == .voip
-        guard message.contentAvailable || isCall, message.wake == .none else { return }
+        // Calls and Push to Talk need no declared mode to request a wake: `lifecycle` decides about the app.
+        let isForApp = message.isForApp
+        guard message.contentAvailable || isForApp, message.wake == .none else { return }
         guard !app.foreground else { return }
-        guard app.wakes || isCall else { return present(id, message, .notWoken) }
+        guard app.wakes || isForApp else { return present(id, message, .notWoken) }
         if message.needsPermission, !profile.has(.alertWaitsForHandler) { present(id, message, .atOnce) }
         requestWake(id, message)
     }

@@ -24,7 +24,7 @@ extension Decision<PushMachine> {
             note(app) { $0.state = AppPresence(event.state) }
             if let request = event.request { grant(request, wake: event.wake) }
             if state.isOnline { flushStore() }
-        case .wakeCompletion(let event, _): if let request = event.request { complete(request, event.result) }
+        case .wakeCompletion(let event, _): if let request = event.request { complete(request, event) }
         case .wakeRefusal(let event, _): if let request = event.request { refuse(request, event.refusal) }
         case .wakeExpiration, nil: return
         }

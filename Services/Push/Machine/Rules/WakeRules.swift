@@ -16,24 +16,29 @@ extension Decision<PushMachine> {
         emit(.wakeGranted(.init(app: message.app, notification: id, pushType: message.pushType, wake: wake)))
     }
 
-    /// Completes a wake. An alert that waits for the handler is shown.
-    mutating func complete(_ id: String, _ result: WakeResult?) {
+    /// Completes a wake. An alert that waits for the handler is shown. An app that leaves its Push to Talk channel loses
+    /// the token of the channel.
+    mutating func complete(_ id: String, _ event: LifecycleEvent.WakeCompleted) {
         guard let message = state.messages[id], message.wake == .granted else { return }
         emit(
-            .wakeCompleted(.init(app: message.app, notification: id, pushType: message.pushType, result: result)))
+            .wakeCompleted(
+                .init(app: message.app, notification: id, pushType: message.pushType, result: event.result)))
         present(id, message, .completed)
+        guard event.pushResult == .leaveChannel, message.kind == .pushtotalk else { return }
+        acknowledge(id)
+        if let token = state.apps[message.app]?.token(of: .pushtotalk) { retire(message.app, token, .channelLeft) }
     }
 
     /// Handles a refused wake. An alert is shown anyway, unless its app is in the foreground. A silent notification is
-    /// acknowledged if its app is in the foreground, held if the cause is temporary, and discarded otherwise. A VoIP push
-    /// is for the app alone, so its refusal discards it.
+    /// acknowledged if its app is in the foreground, held if the cause is temporary, and discarded otherwise. A push for
+    /// the app alone is discarded too.
     mutating func refuse(_ id: String, _ refusal: WakeRefusal) {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
         emit(
             .wakeRefused(.init(app: message.app, notification: id, pushType: message.pushType, refusal: refusal)))
         guard refusal != .inForeground else { return message.silent ? acknowledge(id) : () }
-        if message.pushType == .voip {
+        if message.isForApp {
             discard(id, .discardedNotWoken, refusal: refusal)
         } else if !message.silent {
             present(id, message, .refused)

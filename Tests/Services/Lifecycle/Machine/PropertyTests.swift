@@ -29,7 +29,7 @@ import Timeline
         var told = 0
         for _ in 0..<300 {
             try life.step()
-            for app in LifecycleLife.apps where told % 2 == 0 || app == "a" {
+            for app in LifecycleLife.apps {
                 for kind in WakeKind.allCases { told += try life.holdToItsWord(kind, app) ? 1 : 0 }
             }
         }
@@ -83,6 +83,9 @@ extension LifecycleLife {
             let profile = LifecyclePolicy()[device.registration?.profile ?? .ios18]
             guard device.silentPushKind(of: record, profile) == kind else { return false }
             events = try copy.deliver(event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:])))
+        case .pushToTalk:
+            events = try copy.deliver(
+                event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:], pushType: .pushtotalk)))
         case .voipPush:
             events = try copy.deliver(
                 event(PushEvent.WakeRequested(app: app, notification: "x", payload: [:], pushType: .voip)))

@@ -131,6 +131,13 @@ import Testing
         try await fixture.append(
             FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
         try await given.refuse("success_missing", "POST", try await wake(of: app, fixture) + "/completion", "{}")
+        let manifest = #"{"backgroundModes":["push-to-talk"]}"#
+        try await fixture.send("PUT", "/v1/devices/d6", #"{"profile":"ios16"}"#)
+        try await fixture.send("PUT", "/v1/devices/d6/apps/a", manifest)
+        try await fixture.append(
+            PushEvent.WakeRequested(app: "a", notification: "n-1", payload: [:], pushType: .pushtotalk), to: "d6")
+        let talk = try await wake(of: "/v1/devices/d6/apps/a", fixture) + "/completion"
+        try await given.refuse("push_result_missing", "POST", talk, "{}")
     }
 
     private func refusePlaces(_ given: Given) async throws {
@@ -192,9 +199,9 @@ import Testing
         let codes: Set = [
             "device_not_registered", "app_not_installed", "app_not_running", "device_off", "illegal_transition",
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
-            "success_missing", "activity_not_allowed", "location_denied", "location_not_in_use",
-            "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure", "unavailable_on_device",
-            "restricted",
+            "success_missing", "push_result_missing", "activity_not_allowed", "location_denied",
+            "location_not_in_use", "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure",
+            "unavailable_on_device", "restricted",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in
