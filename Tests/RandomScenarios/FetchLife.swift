@@ -28,7 +28,7 @@ package struct FetchLife: Life {
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: tasks(of: app))))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest(permitting: tasks(of: app))))
             try tell(LifecycleEvent.AppWoken.ofLocation(app))
         }
     }
@@ -45,9 +45,10 @@ package struct FetchLife: Life {
         }
     }
 
-    private static func manifest(permitting tasks: [String]) -> Manifest {
+    private mutating func manifest(permitting tasks: [String]) -> Manifest {
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
         manifest.permittedTaskIdentifiers = tasks
+        if chance(6) { manifest.launchHandlers = Array(tasks.dropFirst(3)) }
         return manifest
     }
 
@@ -132,7 +133,7 @@ package struct FetchLife: Life {
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
         case 7, 8:
             let permitted = chance(4) ? Array(tasks(of: app).dropLast(4)) : tasks(of: app)
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: permitted)))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest(permitting: permitted)))
         default: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
         }
     }

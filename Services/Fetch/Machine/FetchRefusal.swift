@@ -60,6 +60,12 @@ public struct FetchRefusal: MachineRefusal {
         Self(.conflict, code, title, "BGTaskScheduler.Error.\(error).")
     }
 
+    /// The app registers no launch handler for the identifier. On a device an exception ends the app.
+    public static func noLaunchHandler(_ identifier: String) -> Self {
+        Self(
+            .conflict, "no_launch_handler", "No launch handler is registered",
+            "The launchHandlers of the manifest lack \(identifier): install the app with it.")
+    }
     /// Only a submitted request can run.
     public static func taskNotPending(_ identifier: String) -> Self {
         Self(

@@ -11,6 +11,8 @@ public struct ScheduledApp: Record, Equatable {
     public var declaresProcessing = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: [String] = []
+    /// The permitted identifiers without a launch handler.
+    public var missingLaunchHandlers: [String] = []
     /// The switch of Background App Refresh for this app.
     public var backgroundRefresh = Switch.on
     /// Whether the user force-quit it and has not opened it since.

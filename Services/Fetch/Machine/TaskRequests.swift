@@ -61,6 +61,9 @@ extension ScheduledApp {
         declares(request.kind) && permittedTaskIdentifiers.contains(request.identifier)
     }
 
+    /// Whether each process of the app registers a launch handler for an identifier before its launch ends.
+    func hasLaunchHandler(for identifier: String) -> Bool { !missingLaunchHandlers.contains(identifier) }
+
     func declares(_ kind: TaskRequestKind) -> Bool {
         switch kind {
         case .refresh: declaresFetch

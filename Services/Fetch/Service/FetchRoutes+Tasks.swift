@@ -60,7 +60,8 @@ extension FetchRoutes {
             "Runs a task request now: skips the scheduler, obeys the platform", .status(.accepted),
             .refuses(
                 Self.unknown + FetchRefusal.wake
-                    + [FetchRefusal.taskRunning(""), .taskNotPermitted(""), .taskNotPending("")].map(\.described))
+                    + [FetchRefusal.taskRunning(""), .taskNotPermitted(""), .noLaunchHandler(""), .taskNotPending("")]
+                    .map(\.described))
         ) { call in try await run(call) { .simulateTaskLaunch(app: $0, identifier: $1) } }
         table.add(
             .post, Self.requests + "/{identifier}/simulate-expiration", "Expires a running task now",

@@ -34,6 +34,7 @@ extension FetchRefusal {
     /// The refusals of `BGTaskScheduler.submit(_:)`.
     static let submission: [Problem] = [
         FetchRefusal.taskUnavailable(""), .tooManyPendingTaskRequests(.refresh, limit: 0), .taskNotPermitted(""),
+        .noLaunchHandler(""),
     ].map(\.described)
 }
 

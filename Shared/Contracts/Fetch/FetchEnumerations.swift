@@ -37,6 +37,8 @@ public enum TaskFactor: String, WireEnum {
     case profile
     /// The mode is missing or the identifier is no longer permitted.
     case manifest
+    /// The app no longer registers a launch handler for the identifier.
+    case launchHandler
     /// The battery is below 20 % and does not charge.
     case battery
     case lowPowerMode

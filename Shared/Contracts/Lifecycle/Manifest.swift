@@ -6,6 +6,12 @@ public struct Manifest: Record, Equatable {
     /// `UIApplicationExitsOnSuspend`.
     public var exitsOnSuspend: Defaulted<Bool> = false
     public var handlersReturn: Defaulted<HandlersReturn> = .immediately
+    /// The identifiers for which the code of the app registers a launch handler before each launch ends; nil for all of
+    /// `permittedTaskIdentifiers`.
+    ///
+    /// Source: Apple, `BGTaskScheduler.register(forTaskWithIdentifier:using:launchHandler:)`: every permitted identifier
+    /// needs a handler, and each process registers its own.
+    public var launchHandlers: [String]?
     public var memoryMB: Int?
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
@@ -14,6 +20,7 @@ public struct Manifest: Record, Equatable {
 
     enum Constraints {
         static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let launchHandlers: Constraint<[String]> = .taskIdentifiers
         static let memoryMB: Constraint<Int> = .range(1...1_048_576)
         static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers
     }

@@ -81,9 +81,12 @@ extension Decision<FetchMachine> {
         let known = state.apps[app]
         let modes = manifest.backgroundModes
         let permitted = manifest.permittedTaskIdentifiers
+        let handlers = manifest.launchHandlers
+        let missing = handlers.map { handlers in permitted.filter { !handlers.contains($0) } } ?? []
         let change = FetchEvent.AppUpdated(
             app: app, declaresFetch: modes.contains(.fetch).ifChanged(from: known?.declaresFetch),
             declaresProcessing: modes.contains(.processing).ifChanged(from: known?.declaresProcessing ?? false),
+            missingLaunchHandlers: missing.ifChanged(from: known?.missingLaunchHandlers ?? []),
             permittedTaskIdentifiers: permitted.ifChanged(from: known?.permittedTaskIdentifiers ?? []))
         if change != FetchEvent.AppUpdated(app: app) { emit(.appUpdated(change)) }
     }

@@ -15,6 +15,7 @@ extension Decision<FetchMachine> {
         guard record.permits(request) else {
             throw .taskNotPermitted("\(request.identifier) is not in permittedTaskIdentifiers of the manifest")
         }
+        guard record.hasLaunchHandler(for: request.identifier) else { throw .noLaunchHandler(request.identifier) }
         if let reason = state.unavailability(of: record) { throw .taskUnavailable(reason) }
         let others = record.tasks.values.count {
             $0.request.kind == request.kind && $0.request.identifier != request.identifier

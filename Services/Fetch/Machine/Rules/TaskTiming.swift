@@ -50,6 +50,7 @@ extension Evaluation {
         switch factor {
         case .profile: policy.profile(of: device)?.has(.backgroundTaskScheduler) != true
         case .manifest: !app.permits(request)
+        case .launchHandler: !app.hasLaunchHandler(for: request.identifier)
         case .battery: mustWait(.battery)
         case .lowPowerMode: mustWait(.lowPowerMode)
         case .appSwitcher: mustWait(.appSwitcher) && !isOutlived(request.kind)
@@ -84,6 +85,7 @@ extension Evaluation {
     func obstacle(to request: BackgroundTaskRequest) -> FetchRefusal? {
         if let running = app.runningTask { return .taskRunning(running.submission.identifier) }
         if !app.permits(request) { return .taskNotPermitted("the manifest no longer permits it") }
+        if !app.hasLaunchHandler(for: request.identifier) { return .noLaunchHandler(request.identifier) }
         if !device.isPoweredOn { return .deviceOff }
         if app.inForeground { return .inForeground }
         if app.forceQuit, !isOutlived(request.kind) { return .forceQuit }

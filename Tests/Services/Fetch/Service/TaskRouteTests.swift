@@ -97,6 +97,8 @@ import Timeline
             #expect(strange.status == 409 && strange.code == "bg_task_not_permitted")
             #expect(strange.json["detail"]?.string?.contains("notPermitted (3)") == true)
             #expect(try await fixture.send("POST", path, refresh).status == 201)
+            let unhandled = try await fixture.send("POST", path, #"{"identifier":"u","kind":"processing"}"#)
+            #expect(unhandled.status == 409 && unhandled.code == "no_launch_handler")
             let more = try await fixture.send("POST", path, #"{"identifier":"q","kind":"refresh"}"#)
             #expect(more.status == 409 && more.code == "bg_task_too_many_pending_task_requests")
             #expect(more.json["detail"]?.string?.contains("tooManyPendingTaskRequests (2)") == true)
@@ -126,11 +128,13 @@ import Timeline
 }
 
 extension FetchFixture {
-    /// Registers a device with an app that may submit the task requests `r`, `p` and `q`.
+    /// Registers a device with an app that may submit the task requests `r`, `p` and `q`. It has no launch
+    /// handler for `u`.
     fileprivate func scheduler(_ device: String, _ profile: ProfileName = .ios15) async throws -> String {
         try await tell(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)), of: device)
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
-        manifest.permittedTaskIdentifiers = ["r", "p", "q"]
+        manifest.permittedTaskIdentifiers = ["r", "p", "q", "u"]
+        manifest.launchHandlers = ["r", "p", "q"]
         try await tell(LifecycleEvent.AppInstalled(app: "a", manifest: manifest), of: device)
         return try await run("a", on: device)
     }
