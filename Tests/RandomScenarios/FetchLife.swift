@@ -48,6 +48,7 @@ package struct FetchLife: Life {
     private mutating func manifest(permitting tasks: [String]) -> Manifest {
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
         manifest.permittedTaskIdentifiers = tasks
+        if !chance(4) { manifest.entitlements = [.backgroundHealthResearch] }
         if chance(6) { manifest.launchHandlers = Array(tasks.dropFirst(3)) }
         return manifest
     }
@@ -95,10 +96,14 @@ package struct FetchLife: Life {
         default:
             // The first one is usually for a refresh.
             let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
-            let kind: TaskRequestKind = (number == 0) != chance(20) ? .refresh : .processing
+            let kind: TaskRequestKind =
+                (number == 0) != chance(20) ? .refresh : chance(3) ? .healthResearch : .processing
             var request = BackgroundTaskRequest(Self.tasks[number], kind)
             request.earliestBeginDate = chance(4) ? now + .hours(Int64.random(in: 0...30, using: &random)) : nil
-            if request.kind == .processing {
+            if request.kind == .healthResearch {
+                request.protectionTypeOfRequiredData = chance(2) ? .complete : nil
+            }
+            if request.kind.isProcessing {
                 request.requiresExternalPower = chance(3)
                 request.requiresNetworkConnectivity = chance(3)
             }

@@ -79,6 +79,7 @@ extension FetchMachine {
         record.declaresFetch = event.declaresFetch ?? record.declaresFetch
         record.declaresProcessing = event.declaresProcessing ?? record.declaresProcessing
         record.permittedTaskIdentifiers = event.permittedTaskIdentifiers ?? record.permittedTaskIdentifiers
+        record.isEntitledToHealthResearch = event.isEntitledToHealthResearch ?? record.isEntitledToHealthResearch
         record.missingLaunchHandlers = event.missingLaunchHandlers ?? record.missingLaunchHandlers
         record.backgroundRefresh = event.backgroundRefresh ?? record.backgroundRefresh
         record.forceQuit = event.forceQuit ?? record.forceQuit

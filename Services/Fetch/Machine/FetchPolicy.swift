@@ -70,11 +70,12 @@ public struct FetchPolicy: Sendable {
     /// The time for which an app counts as used after an opening.
     public var usedWithin = Interval.days(7)
 
-    /// Returns the limit of pending requests of a kind (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh and 10 processing tasks).
+    /// Returns the limit of pending requests of a kind (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh and 10 processing
+    /// tasks). Health research requests count as processing (our choice, since their class inherits from it).
     public static func pendingLimit(_ kind: TaskRequestKind) -> Int {
         switch kind {
         case .refresh: 1
-        case .processing: 10
+        case .processing, .healthResearch: 10
         }
     }
 

@@ -9,6 +9,8 @@ public struct ScheduledApp: Record, Equatable {
     public var declaresFetch = false
     /// Whether its manifest declares the mode `processing`.
     public var declaresProcessing = false
+    /// Whether it has the entitlement for health research tasks.
+    public var isEntitledToHealthResearch = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: [String] = []
     /// The permitted identifiers without a launch handler.

@@ -56,9 +56,9 @@ public struct RunningTask: Record, Equatable {
 }
 
 extension ScheduledApp {
-    /// Whether the manifest allows the mode and the identifier of a request.
+    /// Whether the manifest allows the mode, the entitlement and the identifier of a request.
     func permits(_ request: BackgroundTaskRequest) -> Bool {
-        declares(request.kind) && permittedTaskIdentifiers.contains(request.identifier)
+        declares(request.kind) && isEntitled(to: request.kind) && permittedTaskIdentifiers.contains(request.identifier)
     }
 
     /// Whether each process of the app registers a launch handler for an identifier before its launch ends.
@@ -67,7 +67,15 @@ extension ScheduledApp {
     func declares(_ kind: TaskRequestKind) -> Bool {
         switch kind {
         case .refresh: declaresFetch
-        case .processing: declaresProcessing
+        case .processing, .healthResearch: declaresProcessing
+        }
+    }
+
+    /// Whether the app has the entitlement that a kind needs.
+    func isEntitled(to kind: TaskRequestKind) -> Bool {
+        switch kind {
+        case .refresh, .processing: true
+        case .healthResearch: isEntitledToHealthResearch
         }
     }
 

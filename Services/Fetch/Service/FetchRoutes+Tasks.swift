@@ -82,15 +82,18 @@ extension FetchRoutes {
 }
 
 extension BackgroundTaskRequest {
-    /// Throws if a refresh has requirements, which `BGAppRefreshTaskRequest` does not support.
+    /// Throws if the request has a member that the class of its kind lacks.
     fileprivate func requireRequirementsOfItsKind() throws(Problem) {
-        guard kind == .refresh else { return }
-        let required = [
-            (requiresExternalPower, "/requiresExternalPower"),
-            (requiresNetworkConnectivity, "/requiresNetworkConnectivity"),
-        ].filter(\.0)
-        guard !required.isEmpty else { return }
-        throw .invalidDocument.with(
-            fieldErrors: required.map { FieldError(pointer: $0.1, detail: "is only for processing") })
+        var errors: [FieldError] = []
+        if !kind.isProcessing, requiresExternalPower {
+            errors.append(FieldError(pointer: "/requiresExternalPower", detail: "is only for processing"))
+        }
+        if !kind.isProcessing, requiresNetworkConnectivity {
+            errors.append(FieldError(pointer: "/requiresNetworkConnectivity", detail: "is only for processing"))
+        }
+        if kind != .healthResearch, protectionTypeOfRequiredData != nil {
+            errors.append(FieldError(pointer: "/protectionTypeOfRequiredData", detail: "is only for health research"))
+        }
+        guard errors.isEmpty else { throw .invalidDocument.with(fieldErrors: errors) }
     }
 }

@@ -35,8 +35,10 @@ public enum FetchResult: String, WireEnum {
 public enum TaskFactor: String, WireEnum {
     /// The iOS version has no task requests.
     case profile
-    /// The mode is missing or the identifier is no longer permitted.
+    /// The mode or the entitlement is missing, or the identifier is no longer permitted.
     case manifest
+    /// The device is locked and the task needs files that only an unlocked device can open.
+    case dataProtection
     /// The app no longer registers a launch handler for the identifier.
     case launchHandler
     /// The battery is below 20 % and does not charge.
@@ -80,4 +82,21 @@ public enum TaskRequestKind: String, WireEnum {
     case refresh
     /// `BGProcessingTaskRequest`.
     case processing
+    /// `BGHealthResearchTaskRequest`, which is a kind of `BGProcessingTaskRequest`.
+    case healthResearch
+
+    /// Whether the class of the request is `BGProcessingTaskRequest` or inherits from it.
+    public var isProcessing: Bool {
+        switch self {
+        case .refresh: false
+        case .processing, .healthResearch: true
+        }
+    }
+}
+
+/// `FileProtectionType`.
+public enum FileProtectionType: String, WireEnum {
+    /// `FileProtectionType.none`.
+    case unprotected = "none"
+    case complete, completeUnlessOpen, completeUntilFirstUserAuthentication
 }

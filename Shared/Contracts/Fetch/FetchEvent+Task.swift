@@ -115,13 +115,23 @@ public struct BackgroundTaskRequest: Record, Equatable {
     /// One of the manifest's `permittedTaskIdentifiers`.
     public var identifier = ""
     public var kind = TaskRequestKind.refresh
-    /// For processing requests only.
+    /// `protectionTypeOfRequiredData`, for health research only; nil if the task needs no protected data.
+    public var protectionTypeOfRequiredData: FileProtectionType?
+    /// For processing and health research only.
     public var requiresExternalPower: Defaulted<Bool> = false
-    /// For processing requests only.
+    /// For processing and health research only.
     public var requiresNetworkConnectivity: Defaulted<Bool> = false
 
     enum Constraints {
         static let identifier: Constraint<String> = .identifier
+    }
+
+    /// Whether the task needs files that a locked device can't open.
+    public var requiresUnlockedDevice: Bool {
+        switch protectionTypeOfRequiredData {
+        case .complete, .completeUnlessOpen: true
+        case .completeUntilFirstUserAuthentication, .unprotected, nil: false
+        }
     }
 
     public init(_ identifier: String, _ kind: TaskRequestKind) {

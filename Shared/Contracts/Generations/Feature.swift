@@ -78,6 +78,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `HKObserverQuery`, iOS 8.0.
     case healthDelivery
+    /// `BGHealthResearchTask`.
+    ///
+    /// Source: Apple, `BGHealthResearchTask`, iOS 17.0.
+    case healthResearchTasks
     /// Notifications for Live Activities.
     ///
     /// Source: Apple, "ActivityKit", iOS 16.1.
@@ -187,6 +191,7 @@ public enum Feature: String, WireEnum {
         case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
         case .healthDelivery: Span("background delivery of HealthKit", since: 8)
+        case .healthResearchTasks: Span("health research tasks", since: 17)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
         case .locationPushes: Span("location pushes", since: 15)

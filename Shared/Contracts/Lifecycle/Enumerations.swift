@@ -99,6 +99,12 @@ public enum BackgroundMode: String, WireEnum {
     case networkAuthentication = "network-authentication"
 }
 
+/// An entitlement of an app that affects its execution.
+public enum Entitlement: String, WireEnum {
+    /// The app may use `BGHealthResearchTask`.
+    case backgroundHealthResearch = "com.apple.developer.backgroundtasks.healthresearch"
+}
+
 /// The way in which the handlers of an app return.
 public enum HandlersReturn: String, WireEnum {
     /// Handlers return at once. The device posts no completion.

@@ -1,8 +1,9 @@
 public import Records
 
-/// The entries of an app's `Info.plist` that affect its execution.
+/// The entries of an app's `Info.plist` and the entitlements that affect its execution.
 public struct Manifest: Record, Equatable {
     public var backgroundModes: Defaulted<[BackgroundMode]> = []
+    public var entitlements: Defaulted<[Entitlement]> = []
     /// `UIApplicationExitsOnSuspend`.
     public var exitsOnSuspend: Defaulted<Bool> = false
     public var handlersReturn: Defaulted<HandlersReturn> = .immediately
@@ -20,6 +21,7 @@ public struct Manifest: Record, Equatable {
 
     enum Constraints {
         static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let entitlements: Constraint<[Entitlement]> = .count(0...Entitlement.allCases.count)
         static let launchHandlers: Constraint<[String]> = .taskIdentifiers
         static let memoryMB: Constraint<Int> = .range(1...1_048_576)
         static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers

@@ -86,6 +86,8 @@ extension Decision<FetchMachine> {
         let change = FetchEvent.AppUpdated(
             app: app, declaresFetch: modes.contains(.fetch).ifChanged(from: known?.declaresFetch),
             declaresProcessing: modes.contains(.processing).ifChanged(from: known?.declaresProcessing ?? false),
+            isEntitledToHealthResearch: manifest.entitlements.contains(.backgroundHealthResearch)
+                .ifChanged(from: known?.isEntitledToHealthResearch ?? false),
             missingLaunchHandlers: missing.ifChanged(from: known?.missingLaunchHandlers ?? []),
             permittedTaskIdentifiers: permitted.ifChanged(from: known?.permittedTaskIdentifiers ?? []))
         if change != FetchEvent.AppUpdated(app: app) { emit(.appUpdated(change)) }

@@ -7,10 +7,14 @@ import Timeline
 extension Decision<FetchMachine> {
     /// `BGTaskScheduler.submit(_:)`: replaces a pending request with the same identifier.
     mutating func submitTask(_ app: String, _ request: BackgroundTaskRequest) throws(FetchRefusal) {
-        try require(.backgroundTaskScheduler)
+        try require(request.kind.feature)
         let record = try running(app)
         guard record.declares(request.kind) else {
             throw .taskNotPermitted("the manifest does not declare the mode \"\(request.kind.mode.rawValue)\"")
+        }
+        guard record.isEntitled(to: request.kind) else {
+            let entitlement = Entitlement.backgroundHealthResearch.rawValue
+            throw .taskNotPermitted("the manifest lacks the entitlement \(entitlement)")
         }
         guard record.permits(request) else {
             throw .taskNotPermitted("\(request.identifier) is not in permittedTaskIdentifiers of the manifest")
@@ -18,7 +22,7 @@ extension Decision<FetchMachine> {
         guard record.hasLaunchHandler(for: request.identifier) else { throw .noLaunchHandler(request.identifier) }
         if let reason = state.unavailability(of: record) { throw .taskUnavailable(reason) }
         let others = record.tasks.values.count {
-            $0.request.kind == request.kind && $0.request.identifier != request.identifier
+            $0.request.kind.isProcessing == request.kind.isProcessing && $0.request.identifier != request.identifier
         }
         let limit = FetchPolicy.pendingLimit(request.kind)
         guard others < limit else { throw .tooManyPendingTaskRequests(request.kind, limit: limit) }
@@ -41,6 +45,7 @@ extension Decision<FetchMachine> {
     mutating func simulateTaskLaunch(_ app: String, _ identifier: String) throws(FetchRefusal) {
         let record = try schedulable(app)
         guard let task = record.tasks[identifier] else { throw .taskNotPending(identifier) }
+        try require(task.request.kind.feature)
         if let obstacle = evaluation(record).obstacle(to: task.request) { throw obstacle }
         due(app, task, simulated: true)
     }
@@ -106,7 +111,7 @@ extension Decision<FetchMachine> {
         let apps = state.known
         for (index, name) in state.apps.keys.enumerated() where apps[index].runningTask != nil {
             let app = apps[index]
-            guard let running = app.runningTask, running.submission.kind == .processing, running.stopped == nil,
+            guard let running = app.runningTask, running.submission.kind.isProcessing, running.stopped == nil,
                 let former = before.apps[name], former.runningTask?.request == running.request
             else { continue }
             let stood = Evaluation(device: before, app: former, policy: policy).blockers(of: running.submission)
@@ -155,7 +160,7 @@ extension TaskRequestKind {
     fileprivate var mode: BackgroundMode {
         switch self {
         case .refresh: .fetch
-        case .processing: .processing
+        case .processing, .healthResearch: .processing
         }
     }
 }

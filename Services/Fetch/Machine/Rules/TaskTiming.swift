@@ -19,7 +19,7 @@ extension Evaluation {
             let aim = best(
                 grid, from: max(since, start), earliest: start, effectiveInterval: max(policy.floor, policy.leastPace))
             return TaskPlan(aim: aim.clamped, earliest: start.clamped)
-        case .processing:
+        case .processing, .healthResearch:
             let start = processingEarliest(task, from: asked)
             return TaskPlan(aim: grid.moment(grid.first(from: max(since, start))).clamped, earliest: start.clamped)
         }
@@ -31,10 +31,12 @@ extension Evaluation {
         return task.refusedAt.map { max(earliest, $0 + policy.floor) } ?? earliest
     }
 
-    /// Returns the earliest time for processing. The device must be unused for some time. Without a charger, processing
+    /// Returns the earliest time for processing. The device must be unused for some time, unless the
+    /// task needs it unlocked. Without a charger, processing
     /// waits longer, but less long for an app in use.
     private func processingEarliest(_ task: PendingTask, from earliest: Instant) -> Instant {
-        let left = max(earliest, (device.lockedAt ?? earliest) + policy.idleTime)
+        let unused = task.request.requiresUnlockedDevice ? earliest : (device.lockedAt ?? earliest) + policy.idleTime
+        let left = max(earliest, unused)
         guard device.conditions.battery?.charging != true else { return left }
         let begin = max(task.submittedAt, task.request.earliestBeginDate ?? task.submittedAt)
         let isUsed = app.openedAt.map { $0 + policy.usedWithin >= begin } ?? false
@@ -48,8 +50,9 @@ extension Evaluation {
 
     private func blocks(_ factor: TaskFactor, _ request: BackgroundTaskRequest) -> Bool {
         switch factor {
-        case .profile: policy.profile(of: device)?.has(.backgroundTaskScheduler) != true
+        case .profile: policy.profile(of: device)?.has(request.kind.feature) != true
         case .manifest: !app.permits(request)
+        case .dataProtection: request.requiresUnlockedDevice && device.lockedAt != nil
         case .launchHandler: !app.hasLaunchHandler(for: request.identifier)
         case .battery: mustWait(.battery)
         case .lowPowerMode: mustWait(.lowPowerMode)
@@ -58,13 +61,15 @@ extension Evaluation {
         case .network:
             switch request.kind {
             case .refresh: mustWait(.network)
-            case .processing: request.requiresNetworkConnectivity && mustWait(.network)
+            case .processing, .healthResearch: request.requiresNetworkConnectivity && mustWait(.network)
             }
         case .externalPower:
-            request.kind == .processing && request.requiresExternalPower
+            request.kind.isProcessing && request.requiresExternalPower
                 && device.conditions.battery?.charging != true
         case .deviceActivity:
-            mustWait(.deviceActivity) || request.kind == .processing && device.isInUse
+            mustWait(.deviceActivity)
+                || request.kind.isProcessing
+                    && (request.requiresUnlockedDevice ? device.isAnyInForeground : device.isInUse)
         }
     }
 
@@ -72,7 +77,7 @@ extension Evaluation {
     private func isOutlived(_ kind: TaskRequestKind) -> Bool {
         switch kind {
         case .refresh: false
-        case .processing: policy.profile(of: device)?.has(.processingAfterForceQuit) == true
+        case .processing, .healthResearch: policy.profile(of: device)?.has(.processingAfterForceQuit) == true
         }
     }
 
@@ -90,6 +95,16 @@ extension Evaluation {
         if app.inForeground { return .inForeground }
         if app.forceQuit, !isOutlived(request.kind) { return .forceQuit }
         return device.refreshRefusal(of: app)
+    }
+}
+
+extension TaskRequestKind {
+    /// The feature that the generation of the device must have.
+    var feature: Feature {
+        switch self {
+        case .refresh, .processing: .backgroundTaskScheduler
+        case .healthResearch: .healthResearchTasks
+        }
     }
 }
 

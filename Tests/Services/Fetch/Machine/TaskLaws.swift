@@ -31,10 +31,8 @@ enum TaskLaws {
     }
 
     static func check(_ app: ScheduledApp) throws {
-        for kind in TaskRequestKind.allCases {
-            let pending = app.tasks.values.count { $0.request.kind == kind }
-            try #require(pending <= (kind == .refresh ? 1 : 10), "the limit of pending requests holds")
-        }
+        let refreshes = app.tasks.values.count { $0.request.kind == .refresh }
+        try #require(refreshes <= 1 && app.tasks.count - refreshes <= 10, "the limit of pending requests holds")
         for (identifier, task) in app.tasks {
             try #require(task.request.identifier == identifier)
             try #require((app.runningTask == nil) == (task.wait != nil), "a request waits unless a task runs")
@@ -67,7 +65,7 @@ enum TaskLaws {
                 let due = try #require(running[stop.app ?? ""], "only a run in progress is stopped")
                 let isFirst = stopped.insert(stop.request).inserted
                 try #require(due.request == stop.request && isFirst, "a run is stopped once")
-                try #require(due.kind == .processing || stop.cause == .simulated, "only a tester stops a refresh")
+                try #require(due.kind.isProcessing || stop.cause == .simulated, "only a tester stops a refresh")
                 tally.stops[stop.cause, default: 0] += 1
             case .taskRecorded(let record):
                 let ended = running.removeValue(forKey: record.app ?? "")
@@ -94,14 +92,20 @@ enum TaskLaws {
         let task = try #require(app.tasks[due.identifier], "only a pending request comes due")
         let blockers = Evaluation(device: device, app: app, policy: policy).blockers(of: task.request)
         guard !due.simulated else {
-            let rules: Set<TaskFactor> = [.profile, .manifest, .lowPowerMode, .appSwitcher, .backgroundRefresh]
+            let rules: Set<TaskFactor> = [
+                .profile, .manifest, .launchHandler, .lowPowerMode, .appSwitcher, .backgroundRefresh,
+            ]
             try #require(rules.isDisjoint(with: blockers), "a simulation obeys the platform")
             return
         }
         try #require(blockers.isEmpty, "no factor blocks it")
         try #require(task.request.earliestBeginDate.map { $0 <= moment } ?? true, "not before its date")
         try #require(task.refusedAt.map { $0 + policy.floor <= moment } ?? true, "not at once after a refusal")
-        guard due.kind == .processing else { return }
+        guard due.kind.isProcessing else { return }
+        guard !task.request.requiresUnlockedDevice else {
+            try #require(device.lockedAt == nil, "its data is readable")
+            return
+        }
         let lockedAt = try #require(device.lockedAt, "the device is locked")
         try #require(lockedAt + policy.idleTime <= moment, "the device is unused for some time")
     }

@@ -113,6 +113,7 @@ import Timeline
             for wrong in [
                 #"{"identifier":"r r","kind":"refresh"}"#, #"{"identifier":"r","kind":"nap"}"#, #"{"kind":"refresh"}"#,
                 #"{"identifier":"r","kind":"refresh","requiresExternalPower":true}"#,
+                #"{"identifier":"p","kind":"processing","protectionTypeOfRequiredData":"complete"}"#,
                 #"{"identifier":"r","kind":"refresh","earliestBeginDate":"soon"}"#,
             ] {
                 let answer = try await fixture.send("POST", path, wrong)
