@@ -50,7 +50,20 @@ package struct PushLife: Life {
             guard let app = change.app else { continue }
             if change.charged { charged[app, default: []].append(event.time) } else { charged[app]?.removeLast() }
         }
+        try checkDeliveries(since: logged)
         return refusal
+    }
+
+    private func checkDeliveries(since logged: Int) throws {
+        for event in runtime.log[logged...] where event.type == PushEvent.NotificationDelivered.type {
+            let delivered = try PushEvent.NotificationDelivered(jsonBytes: event.data)
+            let aps = delivered.payload["aps"]
+            let isPassive = aps?["alert"] != nil && aps?["interruption-level"] == "passive"
+            let mayBeQuiet = isPassive && !delivered.willPresent && !delivered.silent
+            try hold(!delivered.quiet || mayBeQuiet, "only a passive alert off screen is quiet")
+            let isAlert = delivered.pushType == .alert
+            try hold(delivered.quiet || !(isAlert && mayBeQuiet), "a passive alert off screen is quiet")
+        }
     }
 
     private mutating func deliver(_ data: some EventData) throws {
@@ -206,6 +219,7 @@ package struct PushLife: Life {
                 .init("stale-date", .int(count + 600)),
             ]
         }
+        if count.isMultiple(of: 3) { aps.append(.init("interruption-level", "passive")) }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         let type =

@@ -44,6 +44,7 @@ extension PushMachine {
                 $0.due = nil
                 $0.fromStorage = event.fromStorage
                 $0.deliveredAt = time
+                $0.quiet = event.quiet
                 $0.willPresent = event.willPresent
             }
         case .notificationStored(let event):
@@ -81,6 +82,7 @@ extension PushMachine {
             change(event.notification) {
                 $0.isPresented = true
                 $0.willPresent = false
+                if event.cause == .willPresent { $0.quiet = false }
             }
             settle(event.notification)
         case .liveActivityStarted(let event): apply(event, at: time)

@@ -54,6 +54,8 @@ public struct PushMessage: Record, Equatable {
     public var stage = Stage.received
     public var priority = 10
     public var pushType = PushType.alert
+    /// Whether the last delivery was quiet: the device neither lights up its screen nor plays a sound.
+    public var quiet = false
     /// Whether the payload has content-available without alert, sound or badge.
     public var silent = false
     /// Whether it waits for power, not for a connection.
@@ -76,6 +78,9 @@ public struct PushMessage: Record, Equatable {
     static func isSilent(_ type: PushType, _ payload: JSON) -> Bool {
         (type == .alert || type == .background) && contentAvailable(payload) && !asksForUser(payload)
     }
+
+    /// Whether the payload has the interruption level `passive`.
+    var isPassive: Bool { payload["aps"]?["interruption-level"]?.string == "passive" }
 
     /// Returns whether the payload has an alert, a sound or a badge.
     private static func asksForUser(_ payload: JSON) -> Bool {
@@ -109,11 +114,14 @@ public struct ShownNotification: Record, Equatable {
     /// The `apns-unique-id`.
     public var id = ""
     public var pushType = PushType.alert
+    /// Whether it came without lighting up the screen or a sound.
+    public var quiet = false
 
     init(_ id: String, _ message: PushMessage) {
         self.id = id
         app = message.app
         collapseID = message.collapseID
         pushType = message.pushType
+        quiet = message.quiet
     }
 }

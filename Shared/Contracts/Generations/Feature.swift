@@ -82,6 +82,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `BGHealthResearchTask`, iOS 17.0.
     case healthResearchTasks
+    /// The interruption level of a notification.
+    ///
+    /// Source: Apple, `UNNotificationInterruptionLevel`, iOS 15.0.
+    case interruptionLevels
     /// Notifications for Live Activities.
     ///
     /// Source: Apple, "ActivityKit", iOS 16.1.
@@ -192,6 +196,7 @@ public enum Feature: String, WireEnum {
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
         case .healthDelivery: Span("background delivery of HealthKit", since: 8)
         case .healthResearchTasks: Span("health research tasks", since: 17)
+        case .interruptionLevels: Span("interruption levels", since: 15)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
         case .locationPushes: Span("location pushes", since: 15)

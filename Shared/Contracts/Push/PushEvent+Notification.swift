@@ -45,6 +45,8 @@ extension PushEvent {
         public var payload: JSON
         public var priority: Int = 10
         public var pushType: PushType = .alert
+        /// Whether the device adds the alert to the Notification Center without lighting up the screen or a sound.
+        public var quiet: Bool
         public var silent: Bool
         public var status: ConsoleStatus = .delivered
         /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.

@@ -45,7 +45,9 @@ extension PushEvent {
         switch self {
         case .notificationReceived(let event): NotificationStatus(event.notification, event.status)
         case .notificationDelivered(let event):
-            NotificationStatus(event.notification, event.status, cause: event.willPresent ? "willPresent" : nil)
+            NotificationStatus(
+                event.notification, event.status, cause: event.willPresent ? "willPresent" : event.quiet ? "quiet" : nil
+            )
         case .notificationStored(let event):
             NotificationStatus(event.notification, event.status, until: event.due ?? event.until)
         case .notificationHeld(let event): NotificationStatus(event.notification, event.status, until: event.until)

@@ -17,7 +17,7 @@ import Timeline
         (.complicationPushes, .ios9, nil), (.controlPushes, .ios18, nil),
         (.earliestBeginDate, .ios12, nil), (.expensiveNetworkAccess, .ios13, nil),
         (.fileProviderPushes, .ios12, nil), (.healthDelivery, .ios9, nil), (.healthResearchTasks, .ios17, nil),
-        (.liveActivities, .ios16, nil),
+        (.interruptionLevels, .ios15, nil), (.liveActivities, .ios16, nil),
         (.locationFlag, .ios9, nil),
         (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),
         (.newsstand, .ios6, .ios7), (.prewarming, .ios15, nil), (.processingAfterForceQuit, .ios18, nil),

@@ -74,7 +74,8 @@ extension Decision<PushMachine> {
                     app: message.app, apnsID: message.apnsID, channel: message.channel,
                     collapseID: message.collapseID, fromStorage: fromStorage,
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
-                    silent: message.silent, status: fromStorage ? .deliveredFromStorage : .delivered,
+                    quiet: isQuiet(message), silent: message.silent,
+                    status: fromStorage ? .deliveredFromStorage : .delivered,
                     willPresent: willPresent(message))))
     }
 

@@ -22,6 +22,12 @@ extension Decision<PushMachine> {
         message.isForUser && message.wake == .none && state.apps[message.app]?.foreground == true
     }
 
+    /// Whether the device adds an alert to the Notification Center without lighting up the screen or a sound (Apple,
+    /// `UNNotificationInterruptionLevel.passive`). On screen, the options of `willPresent` decide.
+    func isQuiet(_ message: PushMessage) -> Bool {
+        message.isForUser && message.isPassive && profile.has(.interruptionLevels) && !willPresent(message)
+    }
+
     /// Applies the options of `willPresent`, and acknowledges the notification. Without this call the device does not
     /// show the alert (Apple, `userNotificationCenter(_:willPresent:withCompletionHandler:)`: "If your delegate does not
     /// implement this method, the system behaves as if you had passed the UNNotificationPresentationOptionNone option").

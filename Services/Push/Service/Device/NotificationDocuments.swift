@@ -17,6 +17,8 @@ struct NotificationDocument: Record {
     var payload = JSON.null
     var priority = 10
     var pushType = PushType.alert
+    /// Whether the device shows the alert without lighting up the screen or a sound, for `interruption-level: passive`.
+    var quiet = false
     var silent = false
     /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.
     var willPresent = false
@@ -31,6 +33,7 @@ struct NotificationDocument: Record {
         collapseID = message.collapseID
         payload = message.payload
         fromStorage = message.fromStorage
+        quiet = message.quiet
         silent = message.silent
         deliveredAt = message.deliveredAt ?? .epoch
         willPresent = message.willPresent
@@ -46,6 +49,7 @@ struct NotificationDocument: Record {
         collapseID = event.collapseID
         payload = event.payload
         fromStorage = event.fromStorage
+        quiet = event.quiet
         silent = event.silent
         deliveredAt = time
         willPresent = event.willPresent

@@ -29,8 +29,8 @@ struct NotificationStream: Sendable {
         event: notification
         data: {"apnsID":"0d4ed9a6-7b5f-4f10-a9a2-1f2f6f0a8f11","app":"com.example.app","collapseID":null,\
         "deliveredAt":"2026-11-21T07:40:00.000Z","fromStorage":false,"id":"000bba78-0000-8000-8000-000000000000",\
-        "payload":{"aps":{"content-available":1}},"priority":5,"pushType":"background","silent":true,\
-        "willPresent":false}
+        "payload":{"aps":{"content-available":1}},"priority":5,"pushType":"background","quiet":false,\
+        "silent":true,"willPresent":false}
 
 
         """
