@@ -121,14 +121,26 @@ public struct Aggregate<M: Machine>: Sendable {
         var count = 0
         while let due = nextDeadline, due <= moment, count < limit {
             count += 1
-            let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-            let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots).sealed
-            guard !events.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
-                throw StuckDeadline(key: key, due: due)
-            }
-            fired += events
+            fired += try fireDeadline(due, policy: policy, slots: &slots).sealed
         }
         return fired
+    }
+
+    /// Fires the earliest deadline as of its due time.
+    ///
+    /// - Parameters:
+    ///   - due: the value of ``nextDeadline``.
+    ///   - slots: the slot reservations of the partition; the decision updates them.
+    /// - Returns: the events, as the machine emitted them and as the log stores them.
+    public mutating func fireDeadline(
+        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator
+    ) throws -> (own: [M.OwnEvent], sealed: [Event]) {
+        let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
+        let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots)
+        guard !events.own.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
+            throw StuckDeadline(key: key, due: due)
+        }
+        return events
     }
 
     /// Decides one input at `arrival`, or at the time of the last decision if that is later.
