@@ -95,6 +95,11 @@ public struct ScenarioPlan: Sendable {
         SeededRandom(seed: seed, purpose, device: device, day: number, item: item)
     }
 
+    /// Returns the offset of a time zone from UTC; zero for a zone that no device has.
+    public func offset(of zone: String, at instant: Instant) -> Interval {
+        zones.first { $0.key.name == zone }?.value.offsets.offset(at: instant) ?? .zero
+    }
+
     private func reaches(_ audience: Audience, group: Int, _ random: inout SeededRandom) -> Bool {
         switch audience {
         case .all: true
