@@ -164,11 +164,13 @@ targets += [
             "Records", "Timeline", "Contracts", "Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore",
             "NIOHTTP1", "NIOSSL",
         ]),
+    // The machines of many devices in one process and in virtual time.
+    library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Crypto"]),
     executable(
         "fleet", "Services/Fleet/Main",
         [
-            "FleetService", "CommandLines", "Records", "Timeline", "Scenarios", "ScenarioFiles", "ArgumentParser",
-            "UnixSignals",
+            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Scenarios", "ScenarioFiles",
+            "ArgumentParser", "UnixSignals",
         ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
@@ -247,6 +249,7 @@ targets += [
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
         ["FleetService", "Records", "Timeline", "Contracts", "Scenarios", "TestSupport", "Crypto"]),
+    tests("SimulationTests", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Simulation"]),
     // Reads every document that a service accepts with every reader.
     tests(
         "DoorsTests", "Doors",
@@ -270,7 +273,7 @@ targets += [
 let pureTests = [
     "FetchMachineTests", "GoldenTests", "LifecycleMachineTests", "MachineTestingTests", "MachinesTests",
     "PushMachineTests", "RecordGeneratorTests", "RecordsTests", "ScenarioFilesTests", "ScenariosTests",
-    "TransferMachineTests",
+    "SimulationTests", "TransferMachineTests",
 ]
 
 /// Returns the roots and the targets that they need.

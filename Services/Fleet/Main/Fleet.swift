@@ -8,8 +8,9 @@ import Foundation
 @main
 struct Fleet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "fleet", abstract: "Simulates devices and their users with a running Dormouse.",
-        subcommands: [Run.self, Push.self, ScenarioCommand.self])
+        commandName: "fleet",
+        abstract: "Simulates devices and their users, with a running Dormouse or in this process.",
+        subcommands: [Run.self, Push.self, Simulate.self, ScenarioCommand.self])
 
     /// The suite gave a forbidden response, lost acknowledged data, or registered no device.
     static let failed: Int32 = 1

@@ -47,5 +47,5 @@ enum Terminal {
     }
 
     // Bypasses the buffer of `print`, so that lines reach files and pipes at once.
-    private static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+    static func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }

@@ -1,0 +1,110 @@
+import ArgumentParser
+import FleetService
+import Foundation
+import Records
+import ScenarioFiles
+import Scenarios
+import Simulation
+import Timeline
+import UnixSignals
+
+/// `fleet simulate FILE`.
+struct Simulate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Simulates a scenario in this process, in virtual time and without a running Dormouse.",
+        discussion: "The exit status is 0 if all expectations are met, 1 if not, and 2 for a bad file.")
+
+    @Argument(help: "The scenario: a YAML or JSON file.")
+    var file: String
+    @Option(help: "Replaces the seed of the scenario.")
+    var seed: UInt64?
+    @Option(help: "Replaces the number of devices.")
+    var devices: Int?
+    @Option(help: "Replaces the duration of the scenario, in days.")
+    var days: Int?
+    @Option(help: "The number of threads. The result does not depend on it.")
+    var threads = ProcessInfo.processInfo.activeProcessorCount
+    @Option(help: "Writes all events to this file: a line of CloudEvents JSON each.")
+    var log: String?
+    @Option(help: "Writes report.json and pushes.csv to this directory.")
+    var report: String?
+    @Flag(help: "Checks all invariants after every event.")
+    var check = false
+
+    /// The exit status for a scenario file with faults.
+    private static let badFile: Int32 = 2
+
+    func validate() throws {
+        if let devices, !(1...100_000).contains(devices) { throw ValidationError("--devices must be 1 to 100000") }
+        if let days, !(1...366).contains(days) { throw ValidationError("--days must be 1 to 366") }
+        if !(1...256).contains(threads) { throw ValidationError("--threads must be 1 to 256") }
+    }
+
+    func run() async throws {
+        var scenario = try read()
+        if let devices { scenario.devices.count = devices }
+        if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
+        let directory = try report.map { try Self.makeDirectory($0) }
+        let run = SimulationRun(scenario, seed: seed, threads: threads, checks: check)
+        let began = ContinuousClock.now
+        let outcome = try await simulate(run, to: try log.map { try Self.makeFile($0) })
+        let elapsed = ContinuousClock.now - began
+        Terminal.write(outcome.summary + "\n" + speed(of: outcome, in: elapsed) + "\n")
+        if let directory {
+            try Data(outcome.json).write(to: directory.appending(path: "report.json"))
+            try Data(outcome.csv.utf8).write(to: directory.appending(path: "pushes.csv"))
+        }
+        if !outcome.isGood { throw ExitCode(Fleet.failed) }
+    }
+
+    /// Runs until the end, or until the user interrupts.
+    private func simulate(_ run: SimulationRun, to log: FileHandle?) async throws -> SimulationReport {
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        let work = Task {
+            try await run.run(log: log) { progress in
+                let line =
+                    "\(TimeSpan(progress.simulated))/\(TimeSpan(progress.duration)) · \(progress.devices) devices · "
+                    + "\(progress.events) events"
+                if isTerminal { Terminal.write("\r\u{1B}[2K" + line) }
+                if !isTerminal, progress.simulated.milliseconds % 86_400_000 == 0 { Terminal.write(line + "\n") }
+            }
+        }
+        let interruption = Task {
+            for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return work.cancel() }
+        }
+        defer { interruption.cancel() }
+        let report = try await work.value
+        if isTerminal { Terminal.write("\r\u{1B}[2K") }
+        return report
+    }
+
+    private func read() throws -> Scenario {
+        guard let data = FileManager.default.contents(atPath: file) else { throw FleetError("cannot read \(file)") }
+        do {
+            return try ScenarioFile.read(data)
+        } catch {
+            for fault in error.faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
+            throw ExitCode(Self.badFile)
+        }
+    }
+
+    private func speed(of report: SimulationReport, in elapsed: Duration) -> String {
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        let cores = Double(min(threads, ProcessInfo.processInfo.activeProcessorCount))
+        let rate = Int(Double(report.events) / max(seconds, 0.001) / cores)
+        let perDay = Int(report.eventsPerDeviceAndDay)
+        return "  \(Int(seconds * 10) / 10) s, \(rate) events a second and core, \(perDay) events a device and day"
+    }
+
+    private static func makeDirectory(_ path: String) throws -> URL {
+        let url = URL(filePath: path, directoryHint: .isDirectory)
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+
+    private static func makeFile(_ path: String) throws -> FileHandle {
+        guard FileManager.default.createFile(atPath: path, contents: nil), let file = FileHandle(forWritingAtPath: path)
+        else { throw FleetError("cannot write the log to \(path)") }
+        return file
+    }
+}

@@ -1,0 +1,141 @@
+import OrderedCollections
+import Contracts
+import FetchCore
+import LifecycleCore
+import PushCore
+import Scenarios
+import Timeline
+import TransferCore
+
+// Statistics of a device while it runs.
+extension DeviceSimulation {
+    mutating func observe(_ event: MachineEvent, at time: Instant, _ context: inout PartitionContext) {
+        switch event {
+        case .lifecycle(let event): observe(event, &context)
+        case .fetch(let event): observe(event, at: time, &context)
+        case .push(let event): observe(event, at: time, &context)
+        case .transfer(let event): observe(event, at: time, &context)
+        }
+    }
+
+    private mutating func observe(_ event: LifecycleEvent, _ context: inout PartitionContext) {
+        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+        switch event {
+        case .wakeRefused(let refused): context.figures[app].wakesRefused[refused.refusal.rawValue, default: 0] += 1
+        case .appTerminated(let ended):
+            guard ended.reason.isOfSystem else { return }
+            context.figures[app].kills[ended.code?.rawValue ?? ended.reason.rawValue, default: 0] += 1
+        default: return
+        }
+    }
+
+    private mutating func observe(_ event: FetchEvent, at time: Instant, _ context: inout PartitionContext) {
+        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+        switch event {
+        case .appOpened(let opened):
+            if let age = opened.contentAgeSeconds { context.figures[app].contentAges.append(age) }
+            context.figures.openings[opened.hourOfWeek % 24] += 1
+        case .refreshRecorded(let record):
+            context.figures.energy += record.millijoules
+            guard record.result == .newData || record.result == .noData else { return }
+            context.figures[app].refreshes.append(time - record.dueAt)
+            context.figures.refreshesByHour[hour(at: time, context)] += 1
+        case .taskRecorded(let record):
+            context.figures.energy += record.millijoules
+            guard record.kind == .refresh, record.result == .succeeded else { return }
+            context.figures[app].refreshes.append(time - record.dueAt)
+            context.figures.refreshesByHour[hour(at: time, context)] += 1
+        default: return
+        }
+    }
+
+    private func hour(at time: Instant, _ context: PartitionContext) -> Int {
+        let offset = context.plan.offset(of: device.timeZone.name, at: time)
+        let local = (time + offset).milliseconds / Interval.hours(1).milliseconds
+        return Int(local % 24)
+    }
+
+    private mutating func observe(_ event: TransferEvent, at time: Instant, _ context: inout PartitionContext) {
+        switch event {
+        case .taskCreated(let created):
+            guard let app = context.appIndexes[created.taskKey.app] else { return }
+            context.figures[app].transfersStarted += 1
+            transferStarts[created.taskKey] = time
+        case .taskCompleted(let completed):
+            guard let app = context.appIndexes[completed.taskKey.app],
+                let start = transferStarts.removeValue(forKey: completed.taskKey), completed.error == nil
+            else { return }
+            context.figures[app].transfers.append(time - start)
+        default: return
+        }
+    }
+
+    // MARK: Pushes
+
+    private mutating func observe(_ event: PushEvent, at time: Instant, _ context: inout PartitionContext) {
+        switch event {
+        case .notificationDelivered(let delivered):
+            guard let push = awaited[delivered.notification] else { return }
+            if push.isDelivered == false {
+                awaited[delivered.notification]?.isDelivered = true
+                context.figures[push.app][push.content].delivered += 1
+            }
+            let isOnScreen = delivered.app.map { self.push.state.apps[$0]?.foreground == true } ?? false
+            if push.content == .silent ? isOnScreen : delivered.willPresent {
+                arrive(delivered.notification, at: time, &context)
+            }
+        case .wakeGranted(let granted):
+            if awaited[granted.notification]?.content == .silent { arrive(granted.notification, at: time, &context) }
+        case .notificationPresented(let presented): arrive(presented.notification, at: time, &context)
+        case .notificationAcknowledged(let event):
+            guard let push = awaited[event.notification], push.content != .silent else { return }
+            let isShown = self.push.state.shown.contains { $0.id == event.notification }
+            if isShown || push.content == .voip { arrive(event.notification, at: time, &context) }
+        case .notificationDiscarded(let discarded):
+            lose(discarded.notification, discarded.status.rawValue, &context)
+        case .notificationReplaced(let replaced): lose(replaced.notification, replaced.status.rawValue, &context)
+        default: return
+        }
+    }
+
+    private mutating func arrive(_ id: String, at time: Instant, _ context: inout PartitionContext) {
+        guard let push = awaited.removeValue(forKey: id) else { return }
+        context.figures[push.app][push.content].delays.append(time - push.sentAt)
+    }
+
+    private mutating func lose(_ id: String, _ why: String, _ context: inout PartitionContext) {
+        guard let push = awaited.removeValue(forKey: id) else { return }
+        context.figures[push.app][push.content].never[why, default: 0] += 1
+    }
+
+    /// Counts the pushes that have not arrived when the simulation ends.
+    mutating func finish(at end: Instant, _ context: inout PartitionContext) {
+        for id in awaited.keys.sorted() {
+            let why =
+                switch push.state.messages[id]?.stage {
+                case .stored: "Still stored"
+                case .held: "Still held"
+                case .received, .inFlight, .acknowledged: "Still under way"
+                case nil: "Not shown"
+                }
+            lose(id, why, &context)
+        }
+        if check != nil, !equalsFold {
+            context.violations.append(
+                Violation(device: device.name, at: end, rule: "A state equals the fold of its events."))
+        }
+    }
+}
+
+extension EndReason {
+    /// Whether the system ended the process.
+    fileprivate var isOfSystem: Bool {
+        switch self {
+        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
+        case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
+            .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld, .voipWithoutCall,
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            true
+        }
+    }
+}

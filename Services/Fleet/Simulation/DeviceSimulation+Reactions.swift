@@ -1,0 +1,103 @@
+import OrderedCollections
+import Contracts
+import LifecycleCore
+import PushCore
+import Scenarios
+import Timeline
+import TransferCore
+
+// What the device and its apps do because of an event.
+extension DeviceSimulation {
+    /// The time of short handlers and acknowledgements (our choice).
+    static let answerTime = Interval.milliseconds(200)
+    /// The time from a new network to the connection with `push` (our choice).
+    static let connectTime = Interval.seconds(1.0)
+
+    mutating func react(to event: MachineEvent, _ context: inout PartitionContext) {
+        switch event {
+        case .lifecycle(let event): react(to: event, &context)
+        case .push(let event): react(to: event, &context)
+        case .transfer(let event): react(to: event, &context)
+        case .fetch: break
+        }
+        if push.state.connection == nil, !isConnecting, push.state.isKnown, isReachable {
+            isConnecting = true
+            schedule(.connect, after: Self.connectTime)
+        }
+    }
+
+    private mutating func react(to event: LifecycleEvent, _ context: inout PartitionContext) {
+        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+        switch event {
+        case .appLaunched(let launched):
+            if launched.deadline != nil {
+                schedule(.completeCallback(.didFinishLaunching), of: app, after: Self.answerTime)
+            }
+            schedule(.startUp, of: app, after: .seconds(1.0))
+            startTransfers(.opening, of: app, context)
+        case .appActivated(let activated):
+            if activated.callbacks.contains(.willEnterForeground) { startTransfers(.opening, of: app, context) }
+        case .appBackgrounded(let left):
+            if left.deadline != nil {
+                schedule(.completeCallback(.didEnterBackground), of: app, after: Self.answerTime)
+            }
+        case .appTerminating: schedule(.completeCallback(.willTerminate), of: app, after: Self.answerTime)
+        case .appTerminated(let ended): if ended.from != .notRunning { apps[app].run += 1 }
+        case .appWoken(let woken): react(to: woken, of: app, &context)
+        case .wakeExpiring(let expiring):
+            let handler = context.plan.scenario.apps[app].handler(of: .task)
+            guard !handler.result.parts.allSatisfy({ $0.key == .neverReturns }) else { return }
+            schedule(.completeWake(expiring.wake, .task, .failed, bytes: 0), of: app, after: Self.answerTime)
+        default: break
+        }
+    }
+
+    private mutating func react(
+        to woken: LifecycleEvent.AppWoken, of app: Int, _ context: inout PartitionContext
+    ) {
+        let name = context.plan.scenario.apps[app].id
+        if woken.callbacks.contains(.didFinishLaunching) { schedule(.startUp, of: app, after: Self.answerTime) }
+        switch woken.reason {
+        case .push: startTransfers(.push, of: app, context)
+        case .fetch, .task: startTransfers(.refresh, of: app, context)
+        case .transfer, .location, .voip: break
+        }
+        let handler = context.plan.scenario.apps[app].handler(of: woken.reason)
+        var random = draw(.handlers, context)
+        var (takes, result) = handler.outcome(&random)
+        let hangs = activeFaults.contains { faults[$0].kind == .neverReturns(app: name) }
+        if hangs { result = .neverReturns }
+        guard result != .neverReturns else { return }
+        takes = max(takes, .milliseconds(1))
+        schedule(.completeWake(woken.wake, woken.reason, result, bytes: handler.bytes.bytes), of: app, after: takes)
+    }
+
+    private mutating func react(to event: PushEvent, _ context: inout PartitionContext) {
+        switch event {
+        case .tokenRegistered(let registered):
+            guard let name = registered.app, let app = context.appIndexes[name] else { return }
+            if registered.kind == .apns { apps[app].token = registered.token }
+            if registered.kind == .voip { apps[app].voipToken = registered.token }
+        case .tokenUnregistered(let ended):
+            guard let name = ended.app, let app = context.appIndexes[name] else { return }
+            if ended.kind == .apns { apps[app].token = nil }
+            if ended.kind == .voip { apps[app].voipToken = nil }
+        case .notificationDelivered(let delivered):
+            let offers = delivered.willPresent && profile.has(.userNotificationCenter)
+            schedule(
+                offers ? .present(delivered.notification) : .acknowledge(delivered.notification),
+                after: Self.answerTime)
+        case .notificationAcknowledged(let event): considerOpening(event.notification, context)
+        case .notificationPresented(let event): considerOpening(event.notification, context)
+        default: break
+        }
+    }
+
+    /// The person may open a notification that was just shown.
+    private mutating func considerOpening(_ id: String, _ context: PartitionContext) {
+        guard push.state.shown.last?.id == id else { return }
+        var random = draw(.answers, context)
+        let habits = context.plan.scenario.people[device.group].notifications
+        if let wait = habits.opening(&random) { schedule(.openNotification(id), after: wait) }
+    }
+}

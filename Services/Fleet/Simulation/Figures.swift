@@ -1,0 +1,92 @@
+import Contracts
+import Records
+import Scenarios
+import Timeline
+
+/// The payload of a send.
+struct JSONPayload: Sendable { let document: JSON }
+
+/// The counts of a simulation. Sums of partitions do not depend on their order.
+struct Figures: Sendable {
+    /// The figures of each app.
+    var apps: [AppFigures]
+    /// Calls of the device that a machine refused, by code.
+    var refusedCalls: [String: Int] = [:]
+    /// Moved bytes by network.
+    var bytes: [String: Int] = [:]
+    /// Openings and completed refreshes by the hour of the device's day.
+    var openings = Array(repeating: 0, count: 24)
+    var refreshesByHour = Array(repeating: 0, count: 24)
+    /// The energy of refreshes and tasks, in millijoules.
+    var energy = 0
+
+    subscript(app: Int) -> AppFigures {
+        get { apps[app] }
+        _modify { yield &apps[app] }
+    }
+
+    mutating func add(_ other: Figures) {
+        for index in apps.indices { apps[index].add(other.apps[index]) }
+        refusedCalls.merge(other.refusedCalls, uniquingKeysWith: +)
+        bytes.merge(other.bytes, uniquingKeysWith: +)
+        for hour in 0..<24 {
+            openings[hour] += other.openings[hour]
+            refreshesByHour[hour] += other.refreshesByHour[hour]
+        }
+        energy += other.energy
+    }
+}
+
+/// The figures of an app.
+struct AppFigures: Sendable {
+    var contents: [Send.Content: PushFigures] = [:]
+    /// Sends without a device token. They are no pushes.
+    var withoutToken = 0
+    /// The ages of the content at openings.
+    var contentAges: [Interval] = []
+    /// The times from due to completion of refreshes that completed.
+    var refreshes: [Interval] = []
+    var wakesRefused: [String: Int] = [:]
+    /// The ends of processes by the system, by code or reason.
+    var kills: [String: Int] = [:]
+    /// The times from creation to completion of transfers without an error.
+    var transfers: [Interval] = []
+    var transfersStarted = 0
+
+    subscript(content: Send.Content) -> PushFigures {
+        get { contents[content] ?? PushFigures() }
+        _modify { yield &contents[content, default: PushFigures()] }
+    }
+
+    mutating func add(_ other: AppFigures) {
+        for (content, figures) in other.contents { self[content].add(figures) }
+        withoutToken += other.withoutToken
+        contentAges += other.contentAges
+        refreshes += other.refreshes
+        wakesRefused.merge(other.wakesRefused, uniquingKeysWith: +)
+        kills.merge(other.kills, uniquingKeysWith: +)
+        transfers += other.transfers
+        transfersStarted += other.transfersStarted
+    }
+}
+
+/// The figures of pushes with one kind of content.
+struct PushFigures: Sendable {
+    var sent = 0
+    /// Pushes that were delivered to the device at least once.
+    var delivered = 0
+    /// The delays of those that arrived, from the sending to the arrival.
+    var delays: [Interval] = []
+    /// Those that never arrived, by reason.
+    var never: [String: Int] = [:]
+    /// Those that the push service refused, by code.
+    var refused: [String: Int] = [:]
+
+    mutating func add(_ other: PushFigures) {
+        sent += other.sent
+        delivered += other.delivered
+        delays += other.delays
+        never.merge(other.never, uniquingKeysWith: +)
+        refused.merge(other.refused, uniquingKeysWith: +)
+    }
+}

@@ -1,0 +1,59 @@
+import Crypto
+import Foundation
+import HeapModule
+
+/// Merges the logs of all partitions in the order of time, partition and offset, and hashes the result.
+struct LogMerger {
+    private var hash = SHA256()
+    private let file: FileHandle?
+    /// The number of events.
+    private(set) var events = 0
+
+    private struct Line: Comparable {
+        var time: Int64
+        var log: Int
+        var index: Int
+
+        static func < (left: Line, right: Line) -> Bool {
+            (left.time, left.log, left.index) < (right.time, right.log, right.index)
+        }
+    }
+
+    /// - Parameter file: gets the merged lines; nil to only hash them.
+    init(to file: FileHandle?) { self.file = file }
+
+    /// Appends the logs of a part of the simulated time. All lines are later than those of earlier parts.
+    mutating func append(_ logs: [PartitionLog]) throws {
+        var heads = Heap<Line>()
+        var merged: [UInt8] = []
+        for (log, lines) in logs.map(\.lines).enumerated() where !lines.isEmpty {
+            heads.insert(Line(time: lines[0].time, log: log, index: 0))
+        }
+        while let head = heads.min {
+            let log = logs[head.log]
+            let begin = head.index == 0 ? 0 : log.lines[head.index - 1].end
+            merged.append(contentsOf: log.bytes[begin..<log.lines[head.index].end])
+            if merged.count > 1 << 20 { try flush(&merged) }
+            events += 1
+            let next = head.index + 1
+            if next < log.lines.count {
+                heads.replaceMin(with: Line(time: log.lines[next].time, log: head.log, index: next))
+            } else {
+                heads.removeMin()
+            }
+        }
+        try flush(&merged)
+    }
+
+    /// The SHA-256 of all lines, in hexadecimal.
+    var digest: String {
+        let digits = Array("0123456789abcdef")
+        return String(hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    }
+
+    private mutating func flush(_ merged: inout [UInt8]) throws {
+        merged.withUnsafeBytes { hash.update(bufferPointer: $0) }
+        try file?.write(contentsOf: merged)
+        merged.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,65 @@
+import Contracts
+import HeapModule
+import Machines
+import Scenarios
+import Timeline
+
+/// What all devices of a partition share.
+struct PartitionContext {
+    let plan: ScenarioPlan
+    let policies: Policies
+    let payloads: [JSONPayload]
+    let seedText: String
+    let appIndexes: [String: Int]
+    var fetchSlots: SlotAllocator
+    /// For machines without a ceiling.
+    var noSlots = SlotAllocator(ceiling: nil)
+    var log: PartitionLog
+    var figures: Figures
+    var violations: [Violation] = []
+}
+
+/// The devices of one partition, in the order of their next steps. It shares no ceiling with other partitions, so it can
+/// run in any thread.
+actor Partition {
+    private var context: PartitionContext
+    private var devices: [DeviceSimulation]
+    private var order = Heap<Due>()
+
+    private struct Due: Comparable {
+        var at: Instant
+        var index: Int
+
+        static func < (left: Due, right: Due) -> Bool { (left.at, left.index) < (right.at, right.index) }
+    }
+
+    init(_ number: Int, of shared: SharedPlan, devices indexes: [Int], checks: Bool) {
+        context = shared.context(of: number)
+        devices = indexes.map { DeviceSimulation($0, shared.plan, shared.policies, checks: checks) }
+        for index in devices.indices {
+            devices[index].schedule(.begin, after: .zero)
+            order.insert(Due(at: shared.plan.begin, index: index))
+        }
+    }
+
+    /// Takes all steps before a time.
+    ///
+    /// - Returns: the log of these steps. The next call continues it.
+    func run(before end: Instant) throws -> PartitionLog {
+        while let due = order.min, due.at < end {
+            try devices[due.index].step(&context)
+            if let next = devices[due.index].nextStep {
+                order.replaceMin(with: Due(at: max(next, due.at), index: due.index))
+            } else {
+                order.removeMin()
+            }
+        }
+        return context.log.taken()
+    }
+
+    /// Ends the statistics.
+    func finish(at end: Instant) -> (figures: Figures, violations: [Violation]) {
+        for index in devices.indices { devices[index].finish(at: end, &context) }
+        return (context.figures, context.violations)
+    }
+}

@@ -1,0 +1,92 @@
+import Records
+import Contracts
+import DequeModule
+import FetchCore
+import Foundation
+import LifecycleCore
+import Machines
+import PushCore
+import Timeline
+import TransferCore
+
+/// An event of one of the four machines, as the machine emitted it.
+enum MachineEvent {
+    case lifecycle(LifecycleEvent)
+    case fetch(FetchEvent)
+    case push(PushEvent)
+    case transfer(TransferEvent)
+}
+
+/// The emitted events of a device that no other machine has handled yet, in the order of emission.
+typealias EventQueue = Deque<(sealed: Event, own: MachineEvent)>
+
+/// One machine of a device.
+struct SimulatedMachine<M: Machine> {
+    private(set) var aggregate: Aggregate<M>
+    /// The fold of the logged events, to compare with the state; nil without checks.
+    private(set) var folded: Aggregate<M>?
+    private let wrap: @Sendable (M.OwnEvent) -> MachineEvent
+
+    init(_ key: AggregateKey, checks: Bool, _ wrap: @escaping @Sendable (M.OwnEvent) -> MachineEvent) {
+        aggregate = Aggregate(key: key)
+        folded = checks ? Aggregate(key: key) : nil
+        self.wrap = wrap
+    }
+
+    var state: M { aggregate.state }
+    var nextDeadline: Instant? { aggregate.nextDeadline }
+
+    /// Fires all deadlines up to a time.
+    mutating func fireDeadlines(
+        until now: Instant, _ policy: M.Policy, _ slots: inout SlotAllocator, into queue: inout EventQueue
+    ) throws {
+        while let due = aggregate.nextDeadline, due <= now {
+            append(try aggregate.fireDeadline(due, policy: policy, slots: &slots), to: &queue)
+        }
+    }
+
+    /// Decides a command after all deadlines up to its time.
+    mutating func submit(
+        _ command: M.Command, _ id: UUID, at now: Instant, _ policy: M.Policy, _ slots: inout SlotAllocator,
+        into queue: inout EventQueue
+    ) throws {
+        try fireDeadlines(until: now, policy, &slots, into: &queue)
+        append(
+            try aggregate.decide(.command(command), Origin(id: id), at: now, policy: policy, slots: &slots), to: &queue)
+    }
+
+    /// Decides an event of another machine after all deadlines up to its time. Ignores an event that the machine does
+    /// not follow, and one that it refuses, as the durable runtime does.
+    mutating func deliver(
+        _ event: Event, _ policy: M.Policy, _ slots: inout SlotAllocator, into queue: inout EventQueue
+    ) throws {
+        guard M.follows.contains(event.type) else { return }
+        try fireDeadlines(until: event.time, policy, &slots, into: &queue)
+        do throws(M.Refusal) {
+            append(
+                try aggregate.decide(
+                    .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots),
+                to: &queue)
+        } catch {
+            if let unreadable = error.unreadable { throw unreadable }
+        }
+    }
+
+    /// Adds a logged event to the fold.
+    mutating func fold(_ event: Event) throws { try folded?.fold([event]) }
+
+    /// Whether the state equals the fold of the logged events.
+    var equalsFold: Bool { folded.map { $0.state.binary == aggregate.state.binary } ?? true }
+
+    private func append(_ events: (own: [M.OwnEvent], sealed: [Event]), to queue: inout EventQueue) {
+        for (own, sealed) in zip(events.own, events.sealed) { queue.append((sealed, wrap(own))) }
+    }
+}
+
+/// The limits of the four machines.
+struct Policies: Sendable {
+    let lifecycle = LifecyclePolicy()
+    let fetch: FetchPolicy
+    let push: PushPolicy
+    let transfer = TransferPolicy()
+}

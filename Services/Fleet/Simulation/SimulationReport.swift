@@ -1,0 +1,77 @@
+public import Scenarios
+public import Timeline
+
+/// What became of a scenario.
+public struct SimulationReport: Sendable {
+    /// The name of the scenario.
+    public let name: String
+    public let seed: UInt64
+    public let devices: Int
+    public let begin: Instant
+    /// The first instant that was not simulated.
+    public let until: Instant
+    /// Whether the whole scenario was simulated.
+    public let isComplete: Bool
+    public let events: Int
+    /// The SHA-256 of the log.
+    public let digest: String
+    /// The rules that were violated; empty without checks.
+    public let violations: [Violation]
+    /// The expectations of the scenario, with what was measured.
+    public let expectations: [ExpectationOutcome]
+    /// The kinds of faults in the scenario that a simulation does not have.
+    public let ignoredFaults: [String]
+
+    let figures: Figures
+    let apps: [String]
+    let lateAfter: Interval
+
+    init(
+        _ plan: ScenarioPlan, until: Instant, events: Int, digest: String, _ figures: Figures, violations: [Violation]
+    ) {
+        let scenario = plan.scenario
+        name = scenario.name
+        seed = plan.seed
+        devices = scenario.devices.count
+        begin = plan.begin
+        self.until = until
+        isComplete = until == plan.end
+        self.events = events
+        self.digest = digest
+        self.violations = violations
+        self.figures = figures
+        apps = scenario.apps.map(\.id)
+        lateAfter = scenario.lateAfter.interval
+        expectations = scenario.expect.map { ExpectationOutcome($0, scenario, figures) }
+        ignoredFaults = Set(
+            scenario.faults.compactMap { fault in
+                switch fault.kind {
+                case .kill: "kill"
+                case .clockSkew: "clockSkew"
+                default: nil
+                }
+            }
+        ).sorted()
+    }
+
+    /// Whether the scenario was complete, no rule was violated and all expectations are met.
+    public var isGood: Bool { isComplete && violations.isEmpty && expectations.allSatisfy(\.isMet) }
+
+    /// The events of a device on a day.
+    public var eventsPerDeviceAndDay: Double {
+        let days = (until - begin).seconds / Interval.days(1).seconds
+        return days > 0 && devices > 0 ? Double(events) / Double(devices) / days : 0
+    }
+}
+
+/// An expectation with what was measured.
+public struct ExpectationOutcome: Sendable {
+    public let expectation: Expectation
+    /// The number of cases that hold.
+    public let holds: Int
+    /// The number of all cases.
+    public let all: Int
+    public let isMet: Bool
+    /// A sentence with the measured values.
+    public let text: String
+}

@@ -1,0 +1,93 @@
+public import Foundation
+public import Scenarios
+public import Timeline
+
+/// Simulates all devices of a scenario in this process, without network, database or real time.
+///
+/// The same scenario, seed and version give the same log, byte for byte, on every machine and with any number of threads.
+public struct SimulationRun: Sendable {
+    /// How far a simulation is.
+    public struct Progress: Sendable {
+        /// The simulated time since the beginning.
+        public let simulated: Interval
+        /// The duration of the scenario.
+        public let duration: Interval
+        public let devices: Int
+        /// The events so far.
+        public let events: Int
+    }
+
+    private let shared: SharedPlan
+    private let threads: Int
+    private let checks: Bool
+
+    /// The part of the simulated time after which the logs of all partitions are merged.
+    private static let part = Interval.hours(1)
+
+    /// - Parameters:
+    ///   - seed: replaces the seed of the scenario.
+    ///   - threads: the number of partitions that run at once.
+    ///   - checks: Whether all invariants are checked after every event.
+    public init(_ scenario: Scenario, seed: UInt64? = nil, threads: Int = 1, checks: Bool = false) {
+        shared = SharedPlan(ScenarioPlan(scenario, seed: seed))
+        self.threads = max(1, threads)
+        self.checks = checks
+    }
+
+    /// Runs to the end of the scenario, or until the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - log: gets all events as lines of CloudEvents JSON.
+    ///   - tell: is called after each simulated hour.
+    /// - Throws: an error of a machine, and errors of the file.
+    /// - Returns: the report of the simulated time.
+    public func run(
+        log: FileHandle? = nil, _ tell: @Sendable (Progress) -> Void = { _ in }
+    ) async throws -> SimulationReport {
+        let plan = shared.plan
+        var merger = LogMerger(to: log)
+        var partitions: [Partition] = []
+        for (number, devices) in shared.devices().enumerated() {
+            partitions.append(Partition(number, of: shared, devices: devices, checks: checks))
+        }
+        var now = plan.begin
+        var merging: [PartitionLog] = []
+        while now < plan.end, !Task.isCancelled {
+            let end = min(plan.end, now + Self.part)
+            now = end
+            // The logs of the last part are merged while the partitions run the next one.
+            async let next = run(partitions, before: end)
+            try merger.append(merging)
+            merging = try await next
+            tell(
+                Progress(
+                    simulated: end - plan.begin, duration: plan.end - plan.begin, devices: plan.scenario.devices.count,
+                    events: merger.events))
+        }
+        try merger.append(merging)
+        var figures = shared.context(of: 0).figures
+        var violations: [Violation] = []
+        for partition in partitions {
+            let outcome = await partition.finish(at: now)
+            figures.add(outcome.figures)
+            violations += outcome.violations
+        }
+        return SimulationReport(
+            plan, until: now, events: merger.events, digest: merger.digest, figures, violations: violations)
+    }
+
+    /// Runs all partitions, at most ``threads`` at once.
+    private func run(_ partitions: [Partition], before end: Instant) async throws -> [PartitionLog] {
+        try await withThrowingTaskGroup(of: PartitionLog.self) { group in
+            var rest = partitions[...]
+            for partition in rest.prefix(threads) { group.addTask { try await partition.run(before: end) } }
+            rest = rest.dropFirst(threads)
+            var logs: [PartitionLog] = []
+            while let log = try await group.next() {
+                logs.append(log)
+                if let partition = rest.popFirst() { group.addTask { try await partition.run(before: end) } }
+            }
+            return logs.sorted { $0.partition < $1.partition }
+        }
+    }
+}

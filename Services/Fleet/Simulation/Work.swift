@@ -1,0 +1,74 @@
+import Contracts
+import Scenarios
+import Timeline
+
+/// What a device does later.
+enum Work {
+    /// Begins the scenario: registers the device and installs its apps.
+    case begin
+    case beginFault(Int)
+    case endFault(Int)
+    case connect
+    case acknowledge(String)
+    /// Returns from `willPresent`.
+    case present(String)
+    case openNotification(String)
+    case lock
+    /// A push arrives that was delayed.
+    case receive(push: Int, item: Int, isRepeated: Bool)
+    /// The code of an app after its launch.
+    case startUp
+    case completeWake(String, WakeReason, HandlerResult, bytes: Int)
+    case completeCallback(Callback)
+    case crash
+    case returnFromDownload(session: String, task: Int)
+    case startTransfer(plan: Int)
+    case claimAttempt(TaskKey, epoch: Int)
+    case progress(TaskKey, epoch: Int)
+}
+
+/// Work at a time. Equal times keep the order of scheduling.
+struct ScheduledWork: Comparable {
+    var at: Instant
+    var number: Int
+    /// The index of the app; nil for the device.
+    var app: Int?
+    /// The process of the app. The work is void when it ended.
+    var run: Int?
+    var kind: Work
+
+    static func < (left: Self, right: Self) -> Bool { (left.at, left.number) < (right.at, right.number) }
+    static func == (left: Self, right: Self) -> Bool { left.number == right.number }
+}
+
+/// What the device knows about an app.
+struct SimulatedApp {
+    /// The number of its process: it increases when a process ends.
+    var run = 0
+    /// The device token at the provider.
+    var token: String?
+    /// The PushKit token at the provider.
+    var voipToken: String?
+    /// The number of started transfers, by plan.
+    var started: [Int]
+}
+
+/// A sent push that has not arrived.
+struct AwaitedPush {
+    var sentAt: Instant
+    var app: Int
+    var content: Send.Content
+    var isDelivered = false
+}
+
+/// An attempt of the modelled transfer worker.
+struct SimulatedAttempt {
+    var epoch: Int
+    /// The stored or sent bytes at ``since``.
+    var bytes: Int
+    var since: Instant
+    var size: Int
+    var isUpload: Bool
+    /// The bytes after which the server fails; nil if it does not.
+    var failsAt: Int?
+}
