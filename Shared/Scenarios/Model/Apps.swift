@@ -38,6 +38,8 @@ public struct ScenarioApp: Record, Equatable {
             case .task: handlers.task
             case .voip: handlers.voip
             case .location: handlers.location
+            // Scenarios have no such events.
+            case .bluetooth, .health: nil
             }
         return own ?? handler
     }
