@@ -22,7 +22,7 @@ public struct SimulationRun: Sendable {
     private let checks: Bool
 
     /// The part of the simulated time after which the logs of all partitions are merged.
-    private static let part = Interval.hours(1)
+    private static let part = Interval.minutes(10)
 
     /// - Parameters:
     ///   - seed: replaces the seed of the scenario.
@@ -38,7 +38,7 @@ public struct SimulationRun: Sendable {
     ///
     /// - Parameters:
     ///   - log: gets all events as lines of CloudEvents JSON.
-    ///   - tell: is called after each simulated hour.
+    ///   - tell: is called after each ten simulated minutes.
     /// - Throws: an error of a machine, and errors of the file.
     /// - Returns: the report of the simulated time.
     public func run(
