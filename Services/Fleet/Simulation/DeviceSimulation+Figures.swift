@@ -134,7 +134,7 @@ extension EndReason {
         case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
         case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
             .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld, .voipWithoutCall,
-            .voipResumedTooOften, .uiOffMainThread, .uiInBackground, .workOutsideModes:
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
             true
         }
     }

@@ -102,7 +102,7 @@ extension DeviceSimulation {
         switch reason {
         case .fetch, .push: completion.result = result.result
         case .task: completion.success = result != .failed
-        case .transfer, .location, .voip: break
+        case .transfer, .location, .voip, .bluetooth, .health: break
         }
         let loaded = plannedNetwork.word == .none ? 0 : bytes
         if loaded > 0 {
