@@ -24,11 +24,11 @@ package struct FetchLife: Life {
     }
 
     package mutating func begin() throws {
-        var registration = Registration(profile: chance(2) ? .ios15 : .ios18)
+        var registration = Registration(profile: chance(2) ? .ios17 : .ios18)
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest(permitting: tasks(of: app))))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: tasks(of: app))))
             try tell(LifecycleEvent.AppWoken.ofLocation(app))
         }
     }
@@ -45,11 +45,15 @@ package struct FetchLife: Life {
         }
     }
 
-    private mutating func manifest(permitting tasks: [String]) -> Manifest {
+    private static func manifest(permitting tasks: [String]) -> Manifest {
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
         manifest.permittedTaskIdentifiers = tasks
-        if !chance(4) { manifest.entitlements = [.backgroundHealthResearch] }
-        if chance(6) { manifest.launchHandlers = Array(tasks.dropFirst(3)) }
+        // A version of the app with fewer tasks also lacks launch handlers and the entitlement.
+        if tasks.count < Self.tasks.count {
+            manifest.launchHandlers = Array(tasks.dropFirst(3))
+        } else {
+            manifest.entitlements = [.backgroundHealthResearch]
+        }
         return manifest
     }
 
@@ -97,11 +101,12 @@ package struct FetchLife: Life {
             // The first one is usually for a refresh.
             let number = chance(3) ? 0 : Int.random(in: 0..<Self.tasks.count, using: &random)
             let kind: TaskRequestKind =
-                (number == 0) != chance(20) ? .refresh : chance(3) ? .healthResearch : .processing
+                (number == 0) != chance(20)
+                ? .refresh : number.isMultiple(of: 2) ? .healthResearch : .processing
             var request = BackgroundTaskRequest(Self.tasks[number], kind)
             request.earliestBeginDate = chance(4) ? now + .hours(Int64.random(in: 0...30, using: &random)) : nil
-            if request.kind == .healthResearch {
-                request.protectionTypeOfRequiredData = chance(2) ? .complete : nil
+            if request.kind == .healthResearch, number.isMultiple(of: 4) {
+                request.protectionTypeOfRequiredData = .complete
             }
             if request.kind.isProcessing {
                 request.requiresExternalPower = chance(3)
@@ -138,7 +143,7 @@ package struct FetchLife: Life {
         case 7 where chance(6): try tell(LifecycleEvent.AppUninstalled(app: app))
         case 7, 8:
             let permitted = chance(4) ? Array(tasks(of: app).dropLast(4)) : tasks(of: app)
-            try tell(LifecycleEvent.AppInstalled(app: app, manifest: manifest(permitting: permitted)))
+            try tell(LifecycleEvent.AppInstalled(app: app, manifest: Self.manifest(permitting: permitted)))
         default: try tell(LifecycleEvent.ConditionsChanged(conditions: conditions()))
         }
     }
