@@ -46,6 +46,17 @@ extension Door {
         .rest(Contracts.CallbackCompletion.self, ["snapshotLabel": "inbox"], \.lifecycle) {
             .completeCallback(app: app, .didEnterBackground, $0)
         },
+        .rest(BluetoothManager.self, ["restoreIdentifier": "central"], \.lifecycle) {
+            .startBluetooth(app: app, .central, $0)
+        },
+        .rest(BluetoothReport.self, ["event": "connected"], \.lifecycle) { .bluetooth(app: app, $0.event) },
+        .rest(VisitReport.self, ["kind": "arrival"], \.lifecycle) { .visit($0.kind) },
+        .rest(HealthDelivery.self, ["frequency": "hourly"], \.lifecycle) {
+            .enableHealthDelivery(app: app, sampleType: "heartRate", $0)
+        },
+        .rest(HealthSample.self, ["sampleType": "heartRate"], \.lifecycle) {
+            .saveHealthSample(sampleType: $0.sampleType)
+        },
         .rest(TaskRequest.self, ["name": "sync", "expirationHandler": true], \.lifecycle) {
             .beginTask(app: app, $0)
         },

@@ -39,7 +39,7 @@ import Timeline
             LogOutput(label: $0, level: .error, format: .json, write: lines.append)
         }
         try await withBrittle(logger: logger) { service, _ in _ = try await park("sick", service) }
-        let line = try #require(lines.all.first { $0.contains("parked its device") })
+        let line = try #require(lines.all.first { $0.contains("park input and its device") })
         #expect(line.contains("device:sick"), "\(line)")
     }
 

@@ -24,7 +24,7 @@ enum Example {
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
          "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false,
-         "isSceneConnected": false, "voipResumptions": [],
+         "isSceneConnected": false, "voipResumptions": [], "unreportedCalls": [],
          "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:51.463Z",
           "monitoring": 3, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0,
           "wakes": 0},
