@@ -8,7 +8,7 @@ import Timeline
 /// | `apple` | Apple's documentation, read | `url`, `quote`, `seen` |
 /// | `rfc` | a document of the IETF, read | `url`, `quote`, `seen` |
 /// | `seed` | a source document of this project, read | `document`, `quote` |
-/// | `secondary` | a page that nobody read, or a page of others | `note` |
+/// | `secondary` | a third party's page, or a page that the author could not read | `note` |
 /// | `choice` | this project alone | `note` |
 ///
 /// `quote` has the words of the page that decide the outcome, and ` … ` for each omission. It has at most 12 words and
