@@ -68,7 +68,8 @@ extension MachineRefusal {
     /// The generation of the device lacks the feature of the call.
     public static func unsupported(_ feature: Feature, on profile: Profile) -> Self {
         Self(
-            .conflict, "unsupported_on_profile", "Profile does not support this", profile.lack(of: feature))
+            .conflict, "unsupported_on_profile", "Feature is not in the device's version of iOS",
+            profile.lack(of: feature))
     }
     public static func unreadableEvent(_ error: ContractError) -> Self {
         Self(.unreadable(error), "unreadable_event", "Event can't be read", error.description)

@@ -105,12 +105,12 @@ private func release(
 }
 
 extension Problem {
-    static let notParked = Problem(.notFound, "not_parked", "Key has no dead letters")
+    static let notParked = Problem(.notFound, "not_parked", "Device has no dead letters")
     static let failsAgain = Problem(.conflict, "fails_again", "Input failed again")
     static let deadlineStays = Problem(.conflict, "deadline_stays", "Deadline can't be discarded")
     static let eventGone = Problem(.gone, "event_gone", "Event is no longer in the log")
     static let heldUp = Problem(
-        .serviceUnavailable, "held_up", "Partition of the device is held by another session", retryAfter: 1)
+        .serviceUnavailable, "held_up", "Another session locks the partition of the device", retryAfter: 1)
     /// The problems of `replay` and `discard`.
     public static let ofDeadLetters = [notParked, failsAgain, deadlineStays, eventGone, heldUp]
 

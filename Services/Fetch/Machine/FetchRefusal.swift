@@ -51,7 +51,7 @@ public struct FetchRefusal: MachineRefusal {
     public static func tooManyPendingTaskRequests(_ kind: TaskRequestKind, limit: Int) -> Self {
         scheduler(
             "bg_task_too_many_pending_task_requests", "Too many task requests are pending",
-            "tooManyPendingTaskRequests (2): an app can have \(limit) pending of kind \(kind.rawValue)")
+            "tooManyPendingTaskRequests (2): an app can have \(limit) pending requests of kind \(kind.rawValue)")
     }
     public static func taskNotPermitted(_ reason: String) -> Self {
         scheduler("bg_task_not_permitted", "Task request is not permitted", "notPermitted (3): \(reason)")
@@ -64,7 +64,7 @@ public struct FetchRefusal: MachineRefusal {
     public static func noLaunchHandler(_ identifier: String) -> Self {
         Self(
             .conflict, "no_launch_handler", "No launch handler is registered",
-            "The launchHandlers of the manifest lack \(identifier): install the app with it.")
+            "launchHandlers in the manifest does not list \(identifier): add it, and install the app again.")
     }
     /// Only a submitted request can run.
     public static func taskNotPending(_ identifier: String) -> Self {

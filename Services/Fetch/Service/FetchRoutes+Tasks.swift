@@ -57,7 +57,7 @@ extension FetchRoutes {
         }
         table.add(
             .post, Self.requests + "/{identifier}/simulate-launch",
-            "Runs a task request now: skips the scheduler, obeys the platform", .status(.accepted),
+            "Runs a task request now, without the scheduler but by the rules of iOS", .status(.accepted),
             .refuses(
                 Self.unknown + FetchRefusal.wake
                     + [FetchRefusal.taskRunning(""), .taskNotPermitted(""), .noLaunchHandler(""), .taskNotPending("")]

@@ -39,7 +39,7 @@ struct FetchRoutes: Sendable {
             }
         }
         table.add(
-            .post, Self.app + "/simulate-fetch", "Refreshes an app now: skips the scheduler, obeys the platform",
+            .post, Self.app + "/simulate-fetch", "Refreshes an app now, without the scheduler but by the rules of iOS",
             .status(.accepted), .refuses(FetchRefusal.unknown + FetchRefusal.platform)
         ) { call in
             let app = try call.app

@@ -12,7 +12,7 @@ import UnixSignals
 struct Simulate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Simulates a scenario in this process, in virtual time and without a running Dormouse.",
-        discussion: "The exit status is 0 if all expectations are met, 1 if not, and 2 for a bad file.")
+        discussion: "The exit status is 0 if all expectations are met, 1 if not or after Ctrl-C, and 2 for a bad file.")
 
     @Argument(help: "The scenario: a YAML or JSON file.")
     var file: String
@@ -24,7 +24,7 @@ struct Simulate: AsyncParsableCommand {
     var days: Int?
     @Option(help: "The number of threads. The result does not depend on it.")
     var threads = ProcessInfo.processInfo.activeProcessorCount
-    @Option(help: "Writes all events to this file: a line of CloudEvents JSON each.")
+    @Option(help: "Writes each event to this file as a line of CloudEvents JSON.")
     var log: String?
     @Option(help: "Writes report.json and pushes.csv to this directory.")
     var report: String?

@@ -16,7 +16,7 @@ public struct Violation: Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(at) \(device): violated: \(rule)" }
 }
 
-/// What the checks of a device remember.
+/// The memory of the checks of a device.
 struct DeviceCheck {
     /// The notifications that have ended.
     var ended: Set<String> = []
@@ -54,24 +54,24 @@ extension DeviceSimulation {
         switch event {
         case .notificationDelivered(let event):
             hold(isOn, "Nothing is delivered while the device is off.")
-            hold(check?.ended.contains(event.notification) == false, "A notification has one end.")
+            hold(check?.ended.contains(event.notification) == false, "A notification ends only once.")
         case .notificationPresented(let event):
-            hold(check?.ended.contains(event.notification) == false, "A notification has one end.")
+            hold(check?.ended.contains(event.notification) == false, "A notification ends only once.")
         case .notificationDiscarded(let event): end(event.notification, hold)
         case .notificationReplaced(let event): end(event.notification, hold)
         case .notificationOpened(let event):
             hold(isOn, "Nothing is opened while the device is off.")
             end(event.notification, hold)
         case .budgetChanged(let event):
-            hold(event.spentToday <= policy.silentDaily, "A device has a daily budget of silent pushes.")
+            hold(event.spentToday <= policy.silentDaily, "No device exceeds its daily budget of silent pushes.")
             let longest = policy.silentRefill * policy.silentBurst
-            hold(event.fullAt - time <= longest, "An app has a budget of silent pushes.")
+            hold(event.fullAt - time <= longest, "No app exceeds its budget of silent pushes.")
         default: return
         }
     }
 
     private mutating func end(_ id: String, _ hold: (Bool, String) -> Void) {
-        hold(check?.ended.insert(id).inserted ?? true, "A notification has one end.")
+        hold(check?.ended.insert(id).inserted ?? true, "A notification ends only once.")
     }
 
     /// Whether the state of each machine equals the fold of its events.

@@ -54,8 +54,8 @@ public struct LifecycleRefusal: MachineRefusal {
     /// `CLAuthorizationStatus.authorizedWhenInUse`.
     public static let locationNotInUse = Self(
         .conflict, "location_not_in_use", "App is not in use",
-        "The user has authorized location while the app is in use. The app can start on screen, or while its background "
-            + "activity session continues.")
+        "The user has authorized location only while the app is in use. Start location on screen, or during a "
+            + "background activity session.")
     /// `CLError.regionMonitoringFailure`.
     public static func regionMonitoringFailure(_ reason: String) -> Self {
         Self(
@@ -65,14 +65,14 @@ public struct LifecycleRefusal: MachineRefusal {
     /// The system calls an app only for events that it waits for (Apple, TN3115).
     public static func bluetoothNotAwaited(_ role: BluetoothRole) -> Self {
         Self(
-            .conflict, "bluetooth_not_awaited", "App waits for no Bluetooth event",
+            .conflict, "bluetooth_not_awaited", "App does not wait for Bluetooth events",
             "The app has no Bluetooth manager in the role \"\(role.rawValue)\". Without a restoration identifier, a manager "
                 + "ends with the process of its app.")
     }
     public static let tooManyHealthTypes = Self(
         .conflict, "too_many_health_types", "App has too many background deliveries",
-        "The app has background deliveries for \(LifecyclePolicy.healthTypesPerApp) types of samples already. Disable one."
-    )
+        "An app can have background deliveries for \(LifecyclePolicy.healthTypesPerApp) types of samples: "
+            + "disable one first.")
     public static func unavailableOnDevice(_ need: String) -> Self {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")

@@ -15,7 +15,7 @@ extension Problem {
     static let clockNotVirtual = Problem(.conflict, "clock_not_virtual", "Clock is not virtual")
     static let advanceUnderWay = Problem(
         .serviceUnavailable, "advance_under_way", "Another clock advance is in progress", retryAfter: 1)
-    static let notSettled = Problem(.gatewayTimeout, "not_settled", "Service did not settle in time")
+    static let notSettled = Problem(.gatewayTimeout, "not_settled", "Services did not settle in time")
     static let databaseUnavailable = Problem(
         .serviceUnavailable, "database_unavailable", "Database is unavailable", retryAfter: 1)
     static let tooMuch = Problem(.serviceUnavailable, "query_too_large", "Query takes too long")

@@ -45,7 +45,7 @@ struct StateRoutes: Sendable {
         try query.finish()
         let found = try await asking { try await machine.past(key, partition, moment ?? .offset(.max), store) }
         guard let found else {
-            throw Problem.notFound.with(detail: "\(machine.name) did not know this device then")
+            throw Problem.notFound.with(detail: "\(machine.name) did not know this device at that time")
         }
         return Reply(found)
     }

@@ -22,11 +22,11 @@ public struct PushRefusal: MachineRefusal {
     }
     public static let activityMissing = Self(
         .unprocessable, "activity_missing", "Live Activity is missing",
-        "A token of the kind liveactivity belongs to a Live Activity: name it in activity.")
+        "A token of the kind liveactivity belongs to a Live Activity: send its id as the member activity.")
     public static func activityUnexpected(_ kind: TokenKind) -> Self {
         Self(
             .unprocessable, "activity_unexpected", "Token belongs to no Live Activity",
-            "A token of the kind \(kind.rawValue) belongs to no Live Activity: remove activity.")
+            "A token of the kind \(kind.rawValue) belongs to no Live Activity: remove the member activity.")
     }
     public static func channelsUnexpected(_ kind: TokenKind) -> Self {
         Self(
@@ -36,7 +36,7 @@ public struct PushRefusal: MachineRefusal {
     public static func tooManyActivities(_ limit: Int) -> Self {
         Self(
             .conflict, "too_many_activities", "Device has too many Live Activities",
-            "A device can have \(limit) Live Activities: end one, and dismiss it.")
+            "A device can have \(limit) Live Activities: end and dismiss one first.")
     }
     public static func activityNotRunning(_ activity: String) -> Self {
         Self(
@@ -45,7 +45,7 @@ public struct PushRefusal: MachineRefusal {
     }
     public static func activityExists(_ activity: String) -> Self {
         Self(
-            .conflict, "activity_exists", "Live Activity exists",
+            .conflict, "activity_exists", "Live Activity already exists",
             "The app already has the Live Activity \(activity): update it, or choose another id.")
     }
     public static let appNotOnScreen = Self(
@@ -66,8 +66,8 @@ public struct PushRefusal: MachineRefusal {
         "The device is not connected. Open a stream or poll first.")
     public static func notificationNotOffered(_ id: String) -> Self {
         Self(
-            .conflict, "notification_not_offered", "Notification is not offered to the app",
-            "The device does not ask willPresent about the notification \(id): it is settled, or its app was not on "
+            .conflict, "notification_not_offered", "App was not asked about the notification",
+            "No willPresent is pending for the notification \(id): it is no longer in flight, or its app was not on "
                 + "screen at its delivery.")
     }
     public static func notificationNotShown(_ id: String) -> Self {

@@ -18,7 +18,7 @@ extension Scenario {
             faults.append(
                 FieldError(
                     pointer: "/provider",
-                    detail: "must have less than \(ScenarioPlan.mostSends) sends in the whole scenario; "
+                    detail: "must have fewer than \(ScenarioPlan.mostSends) sends in the whole scenario; "
                         + "lengthen every or shorten for"))
         }
         return faults

@@ -22,14 +22,14 @@ struct HabitsCommand: ParsableCommand {
             """)
 
     @Option(
-        help: .init("A time at which the user opens the app. Repeat it for more.", valueName: "hh:mm"),
+        help: .init("A time at which the user opens the app. Repeat the option for more times.", valueName: "hh:mm"),
         transform: time)
     var open: [TimeOfDay] = []
     @Option(
-        help: .init("The same at weekends. The default is the times of weekdays.", valueName: "hh:mm"),
+        help: .init("The same at weekends. By default, weekends have the times of weekdays.", valueName: "hh:mm"),
         transform: time)
     var openWeekend: [TimeOfDay] = []
-    @Option(help: .init("The most minutes by which openings vary in both directions.", valueName: "minutes"))
+    @Option(help: .init("The maximum deviation of an opening, in both directions.", valueName: "minutes"))
     var spreadMinutes = 10
     @Option(help: .init("The number of days to simulate, from a Monday.", valueName: "number"))
     var days = 14

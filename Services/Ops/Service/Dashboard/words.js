@@ -19,8 +19,8 @@ const words = {
   backgroundRefreshDenied: 'Background App Refresh is off',
   backgroundRefreshRestricted: 'Background App Refresh is restricted', lowPowerMode: 'Low Power Mode', lowDataMode: 'Low Data Mode',
   inForeground: 'App is on screen', memoryPressure: 'Memory pressure', terminating: 'App is being terminated',
-  locationNotAuthorized: 'Location not authorized: always', alreadyWokenToday: 'Already woken today (Newsstand)',
-  resumedTooOften: 'Resumed for VoIP too often', callsNotReported: 'Repeatedly reported no call',
+  locationNotAuthorized: 'Location authorization is not “Always”', alreadyWokenToday: 'Already woken today (Newsstand)',
+  resumedTooOften: 'Resumed for VoIP too often', callsNotReported: 'VoIP pushes without a call',
   // Reasons of terminations.
   crash: 'Crashed', exit: 'Exited by itself', exitedOnSuspend: 'Exits on suspend',
   launchTimeout: 'Launch timed out', didEnterBackgroundTimeout: 'didEnterBackground timed out',

@@ -121,7 +121,7 @@ struct ProviderRoutes: Sendable {
 
 extension Problem {
     static let providerKeyExists = Problem(
-        .conflict, "provider_key_exists", "Provider key exists",
+        .conflict, "provider_key_exists", "Provider key already exists",
         detail: "The team has a key with this id in this environment. Remove it before you register another one.")
     /// Apple: a team has two keys for all its topics in each environment.
     static let tooManyProviderKeys = Problem(

@@ -15,7 +15,7 @@ extension ContentRoutes {
         }
         let type = try contentType(request)
         let conditions = Preconditions(request.headers)
-        // An early check, so that a client need not send a body for nothing. The check in `place` decides.
+        // An early check, so that a client does not send a body that is then refused. The check in `place` decides.
         try conditions.require(of: try await store.content(path), now: clock.now)
         let name = UUID().lowercased
         let body = try await storage.receive(request, as: name, in: .contents) {

@@ -36,8 +36,8 @@ struct HeaderRemoval: Service {
         }
     }
 
-    /// Returns the positions of the last removals, so that a failure skips no event; the heads if there are none, or if
-    /// retention has dropped what follows them.
+    /// Returns the positions of the last removals, so that a failure skips no event. Returns the heads if there are no
+    /// removals, or if retention has dropped the events after them.
     private func start(after positions: [Int: Int]?) async throws -> [Int: Int] {
         if let positions, try await tail.fault(of: positions) == nil { return positions }
         return try await tail.heads()

@@ -20,7 +20,7 @@ extension Problem {
     static let uploadCut = Problem(
         .badRequest, "upload_cut", "Upload body is cut off", detail: "HEAD returns how many bytes are stored.")
     static let uploadFinal = Problem(
-        .forbidden, "upload_final", "Upload is final", detail: "A concatenated upload takes no more bytes.")
+        .forbidden, "upload_final", "Upload is final", detail: "A concatenated upload accepts no more bytes.")
     static let uploadChecksum = Problem(
         .init(code: 460, reasonPhrase: "Checksum Mismatch"), "upload_checksum_mismatch", "Checksum does not match",
         detail: "The upload keeps no bytes of this request.")

@@ -55,7 +55,7 @@ extension ProviderTLS {
         init(_ reader: SettingsReader) {
             certificate = CertificateFiles(
                 reader, chain: "APNS_TLS_CERTIFICATE", "PEM file with the provider endpoint's certificate chain",
-                key: "APNS_TLS_KEY", "PEM file with the key of that certificate")
+                key: "APNS_TLS_KEY", "PEM file with the private key of APNS_TLS_CERTIFICATE")
             folder = reader.text(
                 "APNS_CERTIFICATES", Push.certificateFolder,
                 "folder of the development authority, created on first start; clients trust its ca.pem")
