@@ -86,7 +86,7 @@ let database = ["Postgres", "EventLog", "Runtime"]
 let kit = ["Telemetry", "Identity", "HTTPKit", "ServiceKit", "Hummingbird", "HTTPTypes", "Logging", "ServiceLifecycle"]
 /// The modules of every service.
 let durable = pure + database + kit
-/// What tests use as a client of a service.
+/// The modules that tests need as a client of a service.
 let client = ["TestSupport", "AsyncHTTPClient", "NIOCore", "NIOHTTP1"]
 let machines = ["LifecycleCore", "FetchCore", "PushCore", "TransferCore"]
 let services = ["LifecycleService", "FetchService", "PushService", "TransferService", "OpsService"]
@@ -175,7 +175,7 @@ targets += [
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
 
-// What tests and benchmarks share.
+// Modules that tests and benchmarks share.
 targets += [
     // Seeds, traces, stored states and small machines: all that pure tests share.
     library("MachineTesting", "Tests/MachineTesting", pure, records: true),

@@ -4,8 +4,8 @@ import Foundation
 extension ParsableCommand {
     /// Runs the command and ends the process.
     ///
-    /// Help goes to standard output. An error becomes one line on standard error and an exit status: that of an
-    /// `ExitCode`, 64 (`EX_USAGE` of sysexits.h) for wrong arguments, and 1 for all others.
+    /// Help goes to standard output. An error becomes one line on standard error. The exit status is that of an
+    /// `ExitCode`, 64 (`EX_USAGE` of sysexits.h) for wrong arguments, or 1 for all other errors.
     ///
     /// - Parameters:
     ///   - arguments: those of the process by default.

@@ -6,7 +6,7 @@ extension ClockControl {
     private static let unlock = Statement("SELECT pg_advisory_unlock(hashtext('dormouse.clock'), 0)")
     private static let step = Statement("SELECT bus.step_clock($1)")
     private static let hint = Statement("SELECT pg_notify($1, $2)")
-    /// A hint may be lost, and its effect ends, so it is repeated while somebody lags.
+    /// A hint may be lost, and its effect ends. So `ops` repeats it while a consumer lags.
     private static let hintInterval = Duration.milliseconds(100)
     private static let deadlines = Statement("SELECT service, deadline FROM bus.deadlines()")
     private static let behind = Statement(

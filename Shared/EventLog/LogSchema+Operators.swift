@@ -4,8 +4,8 @@ extension LogSchema {
     /// The role of `ops`, which reads the log.
     public static let operatorsRole = "dormouse_ops"
 
-    /// Creates the role of `ops` if it is missing, sets its password, and grants its rights: to read the log, to create
-    /// tables for the next days, and to move the virtual clock. It can write only its own idempotency keys.
+    /// Creates the role of `ops` if it is missing, and sets its password. Grants its rights: the role can read the log,
+    /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys.
     public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
         let role = operatorsRole
         try await grant(

@@ -4,7 +4,7 @@ import Records
 public import OrderedCollections
 public import Timeline
 
-/// Runs one kind of machine in memory, by the rules of the durable runtime: deadlines fire before inputs, a refusal
+/// Runs one kind of machine in memory, by the rules of the durable runtime. Deadlines fire before inputs, a refusal
 /// fails only its own input, and all events are in one log.
 public struct InMemoryRuntime<M: Machine>: Sendable {
     /// All aggregates, in the order of their first events.

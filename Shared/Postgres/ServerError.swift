@@ -20,9 +20,9 @@ public struct ServerError: Error, Sendable, Equatable {
 }
 
 extension ServerError {
-    /// The SQLSTATE classes (appendix A of PostgreSQL's manual) whose messages never contain a statement's data, only
-    /// names of tables, roles and files, and limits: connections, features, transactions, sessions, roles, catalogue,
-    /// names, resources, operators, the system, and the server itself.
+    /// The SQLSTATE classes (appendix A of PostgreSQL's manual) whose messages never contain a statement's data. They
+    /// only contain limits and names of tables, roles and files. The classes are about connections, features,
+    /// transactions, sessions, roles, the catalogue, names, resources, operators, the system, and the server itself.
     private static let wordyClasses: Set<String> = [
         "08", "0A", "25", "26", "28", "3D", "3F", "40", "42", "53", "55", "57", "58", "XX",
     ]

@@ -10,7 +10,7 @@ import Timeline
 /// Runs the batches of all partitions of a process.
 ///
 /// The decisions are those of ``PartitionMachine``, which is pure. The engine executes its actions. Healthy partitions
-/// with work share a transaction: a batch costs about the same whatever it holds. A partition in bisection, in
+/// with work share a transaction: small and large batches cost about the same. A partition in bisection, in
 /// quarantine or after a failure runs alone, so that its fault touches no other partition.
 actor BatchEngine<M: Machine> {
     typealias Machine = PartitionMachine<M>
@@ -93,7 +93,7 @@ actor BatchEngine<M: Machine> {
         wake()
     }
 
-    /// Makes partitions read the log to its head at once, because somebody waits for it.
+    /// Makes partitions read the log to its head at once, because a request or a clock advance waits for it.
     nonisolated func hurry(_ partitions: some Sequence<Int>, for time: Duration) {
         pace.hurry(at: .now, for: time)
         for partition in partitions { inboxes[partition].look() }

@@ -30,7 +30,7 @@ struct GatherRequest<M: Machine>: Sendable {
 struct UnreadDays: Sendable, Equatable {
     /// The day of the head when the log was last read to it; nil if unknown.
     var first: Int?
-    /// That head. The first day counts only for a cursor that has reached it.
+    /// The head at that time. ``first`` counts only for a cursor that has reached it.
     var firstHead = 0
     /// The last known day of the head; nil if unknown.
     var last: Int?

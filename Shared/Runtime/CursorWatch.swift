@@ -11,7 +11,7 @@ actor CursorWatch {
 
     /// - Parameters:
     ///   - read: reads the position of a partition from the database.
-    ///   - hurry: makes this process read the log of a partition at once. Called while somebody waits for it.
+    ///   - hurry: makes this process read the log of a partition at once. Called while a request waits for it.
     init(
         read: @escaping @Sendable (Int) async throws -> Int, hurry: @escaping @Sendable (Int) -> Void = { _ in }
     ) {

@@ -75,7 +75,7 @@ public final class DurableRuntime<M: Machine>: Service {
             switch updates {
             case .everything: for partition in engine.inboxes.indices { engine.look(partition) }
             case .wakeUp(let wakeUp) where !wakeUp.isOwn:
-                // While somebody waits for the log to be read, cursors skip other events at once, too.
+                // While a request or an advance waits, cursors move at once over other events, too.
                 let isOfInterest =
                     wakeUp.types.map { !M.follows.isDisjoint(with: $0) } ?? true || engine.pace.isHurried(at: .now)
                 for partition in wakeUp.partitions where engine.inboxes.indices.contains(partition) {

@@ -2,11 +2,11 @@ import Synchronization
 
 /// The pace at which a process reads the log for events of other services.
 ///
-/// A batch costs about the same whatever it holds. While processors are free, batches are short and the next one starts
+/// Small and large batches cost about the same. While processors are free, batches are short and the next one starts
 /// soon, so that events are handled in milliseconds. While processors are short, batches take longer and start less
 /// often. Then each batch holds more events, and commands get the time.
 ///
-/// Nothing paces while somebody waits for this process to read the log.
+/// The pace is off while a request or a clock advance waits for this process to read the log.
 final class FollowerPace: Sendable {
     /// The limits of the interval between the starts of two batches.
     struct Limits: Sendable {
@@ -44,12 +44,12 @@ final class FollowerPace: Sendable {
         state.withLock { $0.batch += (min(time, limits.longest) - $0.batch) / 4 }
     }
 
-    /// Lets batches start at once for a time, because somebody waits for this process to read the log.
+    /// Lets batches start at once for a time, because a request or a clock advance waits for this process.
     func hurry(at now: ContinuousClock.Instant, for time: Duration) {
         state.withLock { $0.hurriesUntil = max($0.hurriesUntil ?? now, now + time) }
     }
 
-    /// Whether somebody waits for the log to be read.
+    /// Whether a request or a clock advance waits for this process.
     func isHurried(at now: ContinuousClock.Instant) -> Bool {
         state.withLock { $0.hurriesUntil.map { now < $0 } ?? false }
     }

@@ -72,7 +72,7 @@ struct Quarantine: Sendable {
     /// Whether batches are of normal size and may share a transaction with other partitions.
     var isNormal: Bool { window == .max && trialsLeft == 0 && failing == nil }
 
-    /// Begins anew with a lease.
+    /// Starts again with a new lease.
     ///
     /// - Parameter isSuspicious: whether an input may have ended the last owners.
     mutating func begin(isSuspicious: Bool) {

@@ -11,8 +11,9 @@ import Records
 import Synchronization
 import TestSupport
 
-/// Measures 10,000 devices on the streams of their fleets from one process: the memory of each device as a ratio to its
-/// stored state, and the time from the log to the stream.
+/// Measures 10,000 devices on the streams of their fleets from one process.
+///
+/// The figures are the memory of a device, as a ratio to its stored state, and the time from the log to the stream.
 ///
 /// Each of the four fleets has four streams of four partitions. The user leaves and reopens an app on every device, and
 /// each order must arrive exactly once.

@@ -4,9 +4,9 @@ public import Testing
 
 /// A test script for one aggregate in a data file: inputs with their times, and the expected results.
 ///
-/// It has the `source` of the rule that it shows (``TraceSource``, or a list of them with the strongest first), its
-/// `steps`, and the members that the service's ``TraceScript`` defines for the start. `independent` is true if a reader
-/// who sees only the quote, the note and the inputs would write the same outcome.
+/// `source` is the source of the rule that the trace shows: a ``TraceSource``, or a list with the strongest first.
+/// `steps` are its steps. The service's ``TraceScript`` defines the members for the start. `independent` is true if the
+/// quote, the note and the inputs alone determine the outcome.
 public struct Trace: Sendable, CustomTestStringConvertible {
     public let name: String
     public let document: JSON

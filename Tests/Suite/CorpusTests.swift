@@ -14,7 +14,7 @@ import Testing
     private static let calls = ProcessInfo.processInfo.environment["DORMOUSE_CALLS"].flatMap { Int($0) } ?? 250
     private static let seed = ProcessInfo.processInfo.environment["DORMOUSE_SEED"].flatMap { UInt64($0) } ?? 1
 
-    @Test func `no call ends a process, and none is answered with 500`() async throws {
+    @Test func `no call ends a process or gets 500`() async throws {
         let suite = try await RunningSuite.start()
         let attacked = try await Attacked(suite)
         let before = SuiteService.allCases.map { suite.process(of: $0) }

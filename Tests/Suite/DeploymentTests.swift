@@ -21,8 +21,8 @@ import Testing
     /// Images are pinned, no container runs as root, secrets are files, health checks and start order are right.
     ///
     /// Each variable of the compose file and of `deploy/up` is a setting of its service. Each setting of `--help` is
-    /// in the compose file, as a value or from `.env`; or the migration or the image sets it; or the check lists it,
-    /// because it needs a mount.
+    /// in the compose file, as a value or from `.env`. Exceptions are settings of the migration, settings of the image,
+    /// and a list of settings that need a mount.
     @Test func `the containers are hardened and their settings exist`() async throws {
         let faults = try await faults(of: Self.compose)
         #expect(faults.isEmpty)

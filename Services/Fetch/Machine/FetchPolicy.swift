@@ -61,9 +61,9 @@ public struct FetchPolicy: Sendable {
 
     /// The time after which a locked device counts as unused, so that processing may begin.
     public var idleTime = Interval.minutes(5)
-    /// The time for which processing waits for a charger if the user opened the app within ``usedWithin``. A day leaves
-    /// another day to find the device unused (Apple, WWDC19 session 707: it is tried within 2 days if the app was used in
-    /// the past week).
+    /// The time for which processing waits for a charger if the user opened the app within ``usedWithin``. After a
+    /// day, one more day is left to find the device unused. Apple, WWDC19 session 707: the task is tried within 2 days
+    /// if the app was used in the past week.
     public var processingPatience = Interval.days(1)
     /// The same for other apps (our choice: tried within a week).
     public var processingPatienceUnused = Interval.days(6)

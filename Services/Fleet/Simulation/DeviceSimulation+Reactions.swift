@@ -6,7 +6,7 @@ import Scenarios
 import Timeline
 import TransferCore
 
-// What the device and its apps do because of an event.
+// The reactions of the device and its apps to events.
 extension DeviceSimulation {
     /// The time of short handlers and acknowledgements (our choice).
     static let answerTime = Interval.milliseconds(200)

@@ -4,7 +4,7 @@ import Machines
 import Scenarios
 import Timeline
 
-/// What all devices of a partition share.
+/// The values that all devices of a partition share.
 struct PartitionContext {
     let plan: ScenarioPlan
     let policies: Policies

@@ -1,7 +1,7 @@
 public import Scenarios
 public import Timeline
 
-/// What became of a scenario.
+/// The outcome of a scenario.
 public struct SimulationReport: Sendable {
     /// The name of the scenario.
     public let name: String
@@ -17,7 +17,7 @@ public struct SimulationReport: Sendable {
     public let digest: String
     /// The rules that were violated; empty without checks.
     public let violations: [Violation]
-    /// The expectations of the scenario, with what was measured.
+    /// The expectations of the scenario, with the measured values.
     public let expectations: [ExpectationOutcome]
     /// The kinds of faults in the scenario that a simulation does not have.
     public let ignoredFaults: [String]

@@ -6,7 +6,7 @@ public import Timeline
 ///
 /// The same scenario, seed and version give the same log, byte for byte, on every machine and with any number of threads.
 public struct SimulationRun: Sendable {
-    /// How far a simulation is.
+    /// The progress of a simulation.
     public struct Progress: Sendable {
         /// The simulated time since the beginning.
         public let simulated: Interval

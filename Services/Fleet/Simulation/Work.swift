@@ -2,7 +2,7 @@ import Contracts
 import Scenarios
 import Timeline
 
-/// What a device does later.
+/// Scheduled work of a device.
 enum Work {
     /// Begins the scenario: registers the device and installs its apps.
     case begin
@@ -14,7 +14,7 @@ enum Work {
     case present(String)
     case openNotification(String)
     case lock
-    /// A push arrives that was delayed.
+    /// A delayed push arrives.
     case receive(push: Int, item: Int, isRepeated: Bool)
     /// The code of an app after its launch.
     case startUp
@@ -27,13 +27,13 @@ enum Work {
     case progress(TaskKey, epoch: Int)
 }
 
-/// Work at a time. Equal times keep the order of scheduling.
+/// Work with its time. Equal times keep the order of scheduling.
 struct ScheduledWork: Comparable {
     var at: Instant
     var number: Int
     /// The index of the app; nil for the device.
     var app: Int?
-    /// The process of the app. The work is void when it ended.
+    /// The process of the app. The work is dropped if the process has ended.
     var run: Int?
     var kind: Work
 
@@ -41,7 +41,7 @@ struct ScheduledWork: Comparable {
     static func == (left: Self, right: Self) -> Bool { left.number == right.number }
 }
 
-/// What the device knows about an app.
+/// An app, as the device knows it.
 struct SimulatedApp {
     /// The number of its process: it increases when a process ends.
     var run = 0

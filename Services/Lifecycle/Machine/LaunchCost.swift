@@ -14,9 +14,10 @@ public enum ProcessStart: String, WireEnum {
     case running
 }
 
-/// The time and the energy until an app runs. All figures are our choice, in the order of
-/// "Introduction to backgrounding in iOS" (source document): a process that is kept alive makes the next launch quick, and
-/// a suspended app goes to the background without drawing on the resources of the system.
+/// The time and the energy until an app runs. All figures are our choice.
+///
+/// Their order follows the source document "Introduction to backgrounding in iOS". A process that is kept alive makes
+/// the next launch quick. A suspended app uses no resources of the system.
 public struct LaunchCost: Record, Equatable {
     /// Millijoules.
     public var energy = 0

@@ -1,7 +1,7 @@
 import Contracts
 
-// Distances on the ground. They use plain arithmetic instead of the mathematical library of the system, so that every
-// computer gets the same bits: the log must not depend on the computer.
+// Distances on the ground. They use plain arithmetic, not the mathematical library of the system. So every computer
+// gets the same bits, and the log does not depend on the computer.
 
 /// A point of the unit sphere.
 struct Place: Equatable {

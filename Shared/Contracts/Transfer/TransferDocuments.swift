@@ -161,8 +161,8 @@ extension Constraint where T == Interval {
 }
 
 extension Constraint where T == OrderedDictionary<String, String> {
-    /// The header fields of a session: at most 32 with 4 KiB in total, without fields that the transfer sets itself and
-    /// without credentials, because the log keeps them.
+    /// The header fields of a session: at most 32 with 4 KiB in total. Fields that `transfer` sets itself are not
+    /// allowed. Credentials are not allowed either, because the log keeps the fields.
     public static var requestHeaders: Constraint<OrderedDictionary<String, String>> {
         Constraint(
             "must have at most 32 header fields with 4096 bytes in total and valid names and values, without the fields "

@@ -1,6 +1,6 @@
 import Timeline
 
-/// What a person does with the apps of a device.
+/// The actions of a person with the apps of a device.
 struct DevicePerson: Sendable {
     private let device: PlannedDevice
     private let group: Group

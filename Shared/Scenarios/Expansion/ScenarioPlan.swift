@@ -109,7 +109,7 @@ public struct ScenarioPlan: Sendable {
     }
 }
 
-/// What a device of a scenario is.
+/// A device of a scenario: its generation, group and time zone.
 public struct PlannedDevice: Sendable, Hashable {
     /// From 0.
     public let index: Int

@@ -1,4 +1,4 @@
-/// What a random number decides. Each purpose has its own numbers, so that a change of one leaves the others as they are.
+/// The purpose of a random number. Each purpose has its own sequence, so a change of one does not change the others.
 public enum RandomPurpose: UInt64, Sendable {
     case groups = 1, openings, forceQuits, periods, outages, updates, sends, audience, faults, handlers, answers,
         transfers

@@ -3,8 +3,8 @@ import Timeline
 
 /// The offsets of a time zone in a range of time.
 ///
-/// Foundation knows time zones by the database that is built into it, not by files of the machine, and this type asks it
-/// only for offsets at instants. So a build gives equal offsets on every machine.
+/// This type asks Foundation only for offsets at instants. Foundation takes them from its own database in the program,
+/// not from files of the machine. So a build gives equal offsets on every machine.
 struct ZoneOffsets: Sendable {
     /// The instants from which an offset applies, in order. The first applies before its instant too.
     private var changes: [(from: Instant, offset: Interval)] = []

@@ -11,7 +11,7 @@ public struct ScenarioApp: Record, Equatable {
     /// `setMinimumBackgroundFetchInterval(_:)` at each launch: `minimum`, `never` or a number of seconds. Without it, an
     /// app with the mode `fetch` sets `minimum`.
     public var fetchInterval: FetchInterval?
-    /// What each handler of a wake does.
+    /// The behaviour of each handler of a wake.
     public var handler: Defaulted<Handler> = Handler()
     /// Other handlers for some kinds of wakes.
     public var handlers: Defaulted<Handlers> = Handlers()
@@ -52,7 +52,7 @@ public struct ScenarioApp: Record, Equatable {
     }
 }
 
-/// What a handler of a wake does: it takes a time, then reports a result.
+/// The behaviour of a handler of a wake: it takes a time, then reports a result.
 public struct Handler: Record, Equatable {
     /// The bytes that it loads with each wake.
     public var bytes: Defaulted<ByteCount> = ByteCount(0)

@@ -2,10 +2,10 @@ public import Records
 
 /// A condition on the outcome of a scenario. It decides the exit status of a runner.
 ///
-/// A share (`atLeast: 95%`) counts the cases that hold, of all cases. A number (`atMost: 3`) counts cases. A percentile
-/// (`p90: 45m`) is an upper limit of a duration.
+/// A share (`atLeast: 95%`) is the number of cases that hold, relative to all cases. A number (`atMost: 3`) counts
+/// cases. A percentile (`p90: 45m`) is an upper limit of a duration.
 public struct Expectation: Record, Equatable {
-    /// What is measured.
+    /// The measured quantity.
     public enum Measure: String, WireEnum {
         /// Alerts that are shown, or handed to `willPresent`.
         case alertsShown = "alerts shown"

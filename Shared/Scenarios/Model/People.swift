@@ -55,7 +55,7 @@ public struct BatteryPlan: Record, Equatable {
     public var drain: Defaulted<Percent> = Percent(4)
 }
 
-/// What a person does with notifications.
+/// The habits of a person with notifications.
 public struct NotificationHabits: Record, Equatable {
     /// The time from the presentation to the opening.
     public var after: Defaulted<SpreadSpan> = SpreadSpan.seconds(30, spread: 20)

@@ -7,7 +7,7 @@ import Timeline
 /// It is the content of a scenario file. `ScenarioReader` reads and checks one; ``ScenarioPlan`` expands it to what
 /// happens at which instant. All members but ``devices`` and ``apps`` have defaults.
 public struct Scenario: Record, Equatable {
-    /// What the scenario is about, for reports. At most 200 characters.
+    /// The subject of the scenario, for reports. At most 200 characters.
     public var name = "scenario"
     /// The first day, in the provider's time zone: the scenario begins at its midnight.
     public var start = ScenarioDate.usual

@@ -5,9 +5,9 @@ public struct ScenarioFault: Error, Sendable, Equatable, CustomStringConvertible
     public let position: SourcePosition
     /// JSON pointer (RFC 6901) into the document; empty for the whole file.
     public let path: String
-    /// What was expected: it begins with "must" or "is".
+    /// The fault in words: it begins with "must" or "is".
     public let detail: String
-    /// What the file has there; nil if it has nothing there.
+    /// The text of the file there; nil if it has none.
     public let found: String?
 
     public init(position: SourcePosition, path: String, detail: String, found: String? = nil) {

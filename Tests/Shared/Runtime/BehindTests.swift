@@ -52,7 +52,7 @@ import Testing
         await fixture.pool.close()
     }
 
-    @Test func `a partition that can't be read further refuses only what it does not know for certain`() async throws {
+    @Test func `a halted partition answers behind only for devices with unread events`() async throws {
         let fixture = try await RuntimeFixture()
         try await fixture.running { runtime in
             try await eventuallyTrue { await runtime.ownedPartitions == fixture.partitions }

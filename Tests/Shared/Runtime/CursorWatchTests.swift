@@ -58,7 +58,7 @@ import Testing
         #expect(isThere)
     }
 
-    @Test func `a process hurries while somebody waits for its position`() async throws {
+    @Test func `a process hurries while a request waits for its position`() async throws {
         let hurries = Tally()
         let reads = Tally()
         let watch = CursorWatch { _ in

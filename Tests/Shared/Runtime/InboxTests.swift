@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `a partition whose batch does not end refuses what waits for the next one`() async throws {
+    @Test func `a partition whose batch does not end refuses the commands that wait`() async throws {
         let fixture = try await RuntimeFixture()
         let engine = fixture.engine()
         let device = try #require(fixture.oneDeviceInEach.first)

@@ -28,7 +28,7 @@ struct ScenarioFileTests {
         #expect(scenario.duration.interval == .days(2))
     }
 
-    @Test func `all faults come at once, with positions and what was found`() {
+    @Test func `a file with faults gives all of them, with positions and found values`() {
         let text = """
             devices: {count: 0, mix: {ios26: 60, ios99: 40}}
             people:

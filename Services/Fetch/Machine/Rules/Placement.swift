@@ -6,8 +6,10 @@ import Timeline
 // Reserves a time for a wake once its best time is known. Other devices have reserved times under the limit of the suite,
 // and other apps of the device have times that need spacing.
 extension Decision<FetchMachine> {
-    /// Returns the free time for a wake that is best for an aim: next to a wake with the same aim, or else the last free
-    /// time up to the aim, or else the first one after it. The former reservation of the app or task is given up.
+    /// Returns the best free time for a wake with an aim, and releases the former reservation of the app or task.
+    ///
+    /// The best time is next to a wake with the same aim. Otherwise it is the last free time up to the aim, and
+    /// otherwise the first one after it.
     ///
     /// The last time that documents can express can be shared.
     func place(_ aim: Instant, from earliest: Instant, of app: String, task: String? = nil) -> Instant {

@@ -24,8 +24,9 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// Withdraws the privilege of its background modes from an app that only activities keep running and that does other
-    /// work: its activities stop, so the system suspends it. Limited work allows any action. Source document
+    /// Stops the activities of an app that does other work in the background, so the system suspends the app.
+    ///
+    /// This applies if only activities keep the app running. Work with a time limit allows any action. Source document
     /// "Introduction au Backgrounding dans iOS": an app has the privilege while it does the tasks of its type.
     private mutating func withdrawModes(_ app: String, _ record: InstalledApp) {
         for name in record.activities.keys {

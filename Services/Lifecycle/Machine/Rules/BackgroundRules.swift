@@ -55,8 +55,8 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// Applies the rules of the background after each change: stops forbidden activities, gives expiration orders, and
-    /// suspends an app without work, or kills it for a file lock.
+    /// Applies the rules of the background after each change: stops forbidden activities and gives expiration orders.
+    /// Suspends an app without work, or kills it for a file lock.
     mutating func settle(_ app: String) {
         guard state.apps[app]?.state == .background else { return }
         stopActivitiesNotAllowed(app)

@@ -4,8 +4,8 @@ import OrderedCollections
 import Timeline
 
 // Background delivery of HealthKit: a new sample wakes each app that asked for its type, at most once in the period of
-// the app's frequency. The app must call the completion handler. Else HealthKit tries again later, and after three
-// misses it delivers no more (Apple, `HKObserverQueryCompletionHandler`).
+// the app's frequency. The app must call the completion handler. If it does not, HealthKit tries again later. After
+// three failures it stops the delivery (Apple, `HKObserverQueryCompletionHandler`).
 extension Decision<LifecycleMachine> {
     mutating func enableHealthDelivery(
         _ app: String, _ sampleType: String, _ delivery: HealthDelivery

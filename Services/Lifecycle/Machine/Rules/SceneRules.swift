@@ -2,10 +2,10 @@ import Contracts
 import Machines
 import OrderedCollections
 
-// Scenes: from iOS 13, UIKit calls the scene delegate of an app that declares scenes, and its app delegate no more, when
-// the app enters or leaves the screen. Before, it ignores the declaration (Apple, "Managing your app's life cycle").
-// An app has one scene (our choice). The scene connects at the first time on screen, so a launch in the background
-// connects none. It stays connected until the process ends.
+// Scenes: from iOS 13, an app that declares scenes enters and leaves the screen by calls of its scene delegate. UIKit
+// no longer calls its app delegate then. Earlier versions ignore the declaration (Apple, "Managing your app's life
+// cycle"). An app has one scene (our choice). The scene connects when the app first comes on screen, so a launch in the
+// background connects none. It stays connected until the process ends.
 extension Decision<LifecycleMachine> {
     /// Returns the callbacks of an app that becomes active after a launch.
     func launchCallbacks(_ record: InstalledApp) -> [Callback] {

@@ -58,9 +58,9 @@ extension Decision<TransferMachine> {
 }
 
 extension TransferTask {
-    /// Whether the task starts first: it has the higher priority, is not discretionary, or is a discretionary task that
-    /// expects fewer bytes (Apple, "countOfBytesClientExpectsToReceive": the system uses the count to optimize the
-    /// scheduling). The order by size is our choice.
+    /// Whether the task starts first. The order is by priority, then tasks that are not discretionary, then the
+    /// expected bytes. Apple, "countOfBytesClientExpectsToReceive": the system uses the count to optimize the
+    /// scheduling. The order by size is our choice.
     func precedes(_ other: TransferTask) -> Bool {
         (other.request.priority, schedulingSize, task) < (request.priority, other.schedulingSize, other.task)
     }

@@ -137,7 +137,7 @@ import Timeline
         #expect(json["bytes"]?["wifi"]?.int == 300_000_000)
     }
 
-    @Test func `a cancelled simulation reports what there is`() async throws {
+    @Test func `a cancelled simulation reports its results so far`() async throws {
         let scenario = try Scenario(jsonBytes: Array(Self.busyDay.utf8))
         let task = Task {
             try await SimulationRun(scenario).run { progress in

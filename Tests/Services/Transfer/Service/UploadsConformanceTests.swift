@@ -9,10 +9,10 @@ import Timeline
 
 /// tus 1.0 and the IETF draft over HTTP by the table `Conformance/uploads.json`.
 ///
-/// A row is a request `as` a client of tus or of some versions of the draft, `by` a caller (by default an operator), `on`
-/// an upload in a state and `of` an owner. It has headers to `send` (null removes a default header) and a `body`, which
-/// may be `chunked`. The expectations are the `status`, the `code` of the problem, its `type` in the draft, the headers to
-/// `get` (null for none), and the offset `then`.
+/// A row is a request. `as` names its protocol: tus, or some versions of the draft. `by` is the caller (by default an
+/// operator), `on` is the state of the upload, and `of` is the owner of the upload. It has headers to `send` (null
+/// removes a default header) and a `body`, which may be `chunked`. The expectations are the `status`, the `code` of the
+/// problem, its `type` in the draft, the headers to `get` (null for none), and the offset `then`.
 @Suite(.tags(.database, .processes)) struct UploadsConformance {
     @Test func `every row of the table gets its response`() async throws {
         let url = try #require(
