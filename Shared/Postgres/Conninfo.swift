@@ -28,7 +28,7 @@ enum Conninfo {
         return .invalidOptions(
             part: "url",
             reason: mayHoldSecret
-                ? "is no connection string; use postgres://user@host:port/database and set the password separately"
+                ? "is not a connection string; use postgres://user@host:port/database and set the password separately"
                 : line)
     }
 }

@@ -8,7 +8,7 @@ import Timeline
 /// Reads the inputs of the batches of one or several partitions in one transaction.
 ///
 /// The first pipeline locks the cursors, then reads. A snapshot from before the lock could be stale, so each read is a
-/// statement of its own after the lock. Other pipelines follow only for what the first one shows to be missing.
+/// statement of its own after the lock. Other pipelines follow only for rows that are still missing.
 struct BatchReader<M: Machine> {
     /// Deadlines are read up to this time after the known clock. The clock of the database may be ahead a little.
     static var margin: Interval { .seconds(1) }

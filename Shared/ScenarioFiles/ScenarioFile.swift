@@ -15,7 +15,7 @@ public enum ScenarioFile {
 
     /// Reads a scenario.
     ///
-    /// - Throws: all faults of the file. A file that is no YAML has one fault: where its syntax ends.
+    /// - Throws: all faults of the file. A file that is not YAML has one fault: the place of its first syntax error.
     public static func read(_ bytes: some Collection<UInt8>) throws(ScenarioFaults) -> Scenario {
         try ScenarioReader.read(try document(bytes))
     }

@@ -1,7 +1,7 @@
 public import Scenarios
 
 extension ScenarioFile {
-    /// Returns what a scenario contains, for people: a few lines.
+    /// Returns the content of a scenario in a few lines of text.
     public static func summary(of scenario: Scenario) -> String {
         let plan = ScenarioPlan(scenario)
         let mix = scenario.devices.mix.parts.map { "\($0.key.text) \($0.share)" }.joined(separator: ", ")

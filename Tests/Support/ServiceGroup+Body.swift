@@ -6,7 +6,7 @@ extension ServiceGroup {
     /// A service that fails cancels the body.
     /// - Parameters:
     ///   - seconds: the limit of the body in real seconds.
-    ///   - body: what the test does with the services.
+    ///   - body: the actions of the test with the services.
     /// - Throws: the first error of a service or of the body, or ``TimedOut``.
     public func run(seconds: Double = 180, while body: @escaping @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -6,7 +6,7 @@ import PushCore
 import Scenarios
 import Timeline
 
-// The person, the world, the provider and the faults of a device.
+// The person, the surroundings, the provider and the faults of a device.
 extension DeviceSimulation {
     /// The time from the home screen to the lock of the device (our choice).
     static let timeToLock = Interval.seconds(5.0)
@@ -39,7 +39,7 @@ extension DeviceSimulation {
         for (number, fault) in faults.enumerated() { schedule(.beginFault(number), after: fault.at - now) }
     }
 
-    /// Performs an action of the person or the world.
+    /// Performs an action of the person, or a change of the surroundings.
     mutating func perform(_ action: DeviceAction, _ context: inout PartitionContext) throws {
         let names = context.plan.scenario.apps
         switch action {

@@ -12,7 +12,7 @@ import TransferCore
 
 /// One device of a scenario: its machines, its apps, the person who carries it, and the work that is due.
 ///
-/// At equal times the order is: deadlines of the machines, actions of the person and the world, pushes, other work.
+/// At equal times the order is: deadlines of the machines, the person and the surroundings, pushes, other work.
 struct DeviceSimulation {
     let device: PlannedDevice
     let key: AggregateKey

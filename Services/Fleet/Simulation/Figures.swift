@@ -40,7 +40,7 @@ struct Figures: Sendable {
 /// The figures of an app.
 struct AppFigures: Sendable {
     var contents: [Send.Content: PushFigures] = [:]
-    /// Sends without a device token. They are no pushes.
+    /// Sends without a device token. They do not count as pushes.
     var withoutToken = 0
     /// The ages of the content at openings.
     var contentAges: [Interval] = []

@@ -64,7 +64,7 @@ public struct SimulationReport: Sendable {
     }
 }
 
-/// An expectation with what was measured.
+/// An expectation with the measured values.
 public struct ExpectationOutcome: Sendable {
     public let expectation: Expectation
     /// The number of cases that hold.

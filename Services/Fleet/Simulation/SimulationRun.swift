@@ -38,7 +38,7 @@ public struct SimulationRun: Sendable {
     ///
     /// - Parameters:
     ///   - log: gets all events as lines of CloudEvents JSON.
-    ///   - tell: is called after each ten simulated minutes.
+    ///   - tell: gets the progress after each ten simulated minutes.
     /// - Throws: an error of a machine, and errors of the file.
     /// - Returns: the report of the simulated time.
     public func run(

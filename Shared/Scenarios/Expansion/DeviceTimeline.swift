@@ -1,7 +1,7 @@
 public import Contracts
 public import Timeline
 
-/// Something that the person or the world of a device does.
+/// An action of the person of a device, or a change of its surroundings.
 public enum DeviceAction: Sendable, Hashable {
     /// The person opens an app: its index in ``Scenario/apps``. Another app that is on screen goes to the background.
     case open(app: Int)

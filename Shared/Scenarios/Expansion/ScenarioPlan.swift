@@ -1,7 +1,7 @@
 public import Contracts
 public import Timeline
 
-/// A scenario with everything that its seed decides: which device is what, and what happens at which instant.
+/// A scenario with all decisions of its seed: the properties of each device, and the time of each action.
 ///
 /// All values are pure functions of the scenario, the seed, the index of a device and a day. They are equal on every
 /// machine, and devices are independent: device 7 has the same life among 10 devices and among 10,000.
@@ -43,7 +43,7 @@ public struct ScenarioPlan: Sendable {
         faults = PlannedFault.all(of: scenario, seed: self.seed, in: provider, begin..<end)
     }
 
-    /// Returns what a device is.
+    /// Returns the properties of a device.
     ///
     /// Shares are met closely also among the first devices: the indices walk through the mixes by the R₃
     /// sequence (Roberts, "The Unreasonable Effectiveness of Quasirandom Sequences", 2018).
@@ -58,7 +58,7 @@ public struct ScenarioPlan: Sendable {
         return PlannedDevice(index: index, profile: profile, group: group, timeZone: zone)
     }
 
-    /// Returns what the person and the world of a device do.
+    /// Returns the actions of the person of a device, and the changes of its surroundings.
     public func timeline(of index: Int) -> DeviceTimeline {
         let device = device(index)
         let days =

@@ -1,7 +1,7 @@
 public import Contracts
 public import Records
 
-/// An app of a scenario: its identifier, the members of its ``Manifest``, and what its code does.
+/// An app of a scenario: its identifier, the members of its ``Manifest``, and the behaviour of its code.
 public struct ScenarioApp: Record, Equatable {
     /// The bundle identifier.
     public var id: String

@@ -99,6 +99,6 @@ public enum ScenarioService: String, WireEnum { case lifecycle, fetch, push, tra
 extension Constraint where T == Bool {
     /// The value `true`. A fault that does not occur is left out.
     fileprivate static var isTrue: Constraint<Bool> {
-        Constraint("must be true, or be left out", keywords: [("const", true)]) { $0 }
+        Constraint("must be true or omitted", keywords: [("const", true)]) { $0 }
     }
 }

@@ -4,8 +4,8 @@ import Timeline
 
 /// A scenario: devices, the people who carry them, the apps, the provider that sends to them, faults and expectations.
 ///
-/// It is the content of a scenario file. `ScenarioReader` reads and checks one; ``ScenarioPlan`` expands it to what
-/// happens at which instant. All members but ``devices`` and ``apps`` have defaults.
+/// It is the content of a scenario file. `ScenarioReader` reads and checks one; ``ScenarioPlan`` expands it to
+/// actions with their times. All members except ``devices`` and ``apps`` have defaults.
 public struct Scenario: Record, Equatable {
     /// The subject of the scenario, for reports. At most 200 characters.
     public var name = "scenario"

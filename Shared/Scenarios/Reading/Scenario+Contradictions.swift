@@ -77,7 +77,7 @@ extension Scenario {
         if send.send == .voip, unknown(app: send.app) == nil, app?.backgroundModes.contains(.voip) == false {
             faults.append(("/send", "must be sent to an app with the background mode voip"))
         }
-        if send.every == nil, send.until != .endOfDay { faults.append(("/until", "must be left out without every")) }
+        if send.every == nil, send.until != .endOfDay { faults.append(("/until", "is valid only with every")) }
         if send.until.sinceMidnight < send.at.time.middle.sinceMidnight {
             faults.append(("/until", "must not be before at"))
         }

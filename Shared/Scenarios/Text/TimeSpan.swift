@@ -90,7 +90,7 @@ public struct SpreadSpan: TextValue {
         return SpreadSpan(middle.interval, spread: spread.interval)
     }
 
-    /// Takes `±SPAN` or nothing; nil if the text after the sign is no duration.
+    /// Takes `±SPAN` or nothing; nil if the text after the sign is not a duration.
     static func scanSpread(_ scanner: inout TextScanner) -> TimeSpan? {
         // Not `.placeholder`, which would be that of the optional.
         guard scanner.take("±") || scanner.take("+-") else { return TimeSpan(.zero) }

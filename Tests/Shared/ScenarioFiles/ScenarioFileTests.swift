@@ -73,7 +73,7 @@ struct ScenarioFileTests {
                 "3:50: /people/1/name must differ from other groups",
                 "3:70: /people/1/habits/opens/0 must name an app of the scenario",
                 "5:43: /provider/0/priority must be 5 for a silent push",
-                "5:54: /provider/0/until must be left out without every",
+                "5:54: /provider/0/until is valid only with every",
                 "5:54: /provider/0/until must not be before at",
                 "5:67: /provider/0/to must name a group of the scenario",
                 "6:36: /provider/1/app must name an app of the scenario",

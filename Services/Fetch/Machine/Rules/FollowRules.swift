@@ -116,7 +116,7 @@ extension Decision<FetchMachine> {
         emit(.appUpdated(.init(app: app, state: appState)))
     }
 
-    /// Ends what was started in the process. A due refresh still waits for its answer.
+    /// Ends the work that was started in the process. A due refresh still waits for its answer.
     private mutating func end(_ app: String, _ event: LifecycleEvent.AppTerminated) {
         guard let known = state.apps[app] else { return }
         let forceQuit = event.reason == .forceQuit && !known.forceQuit

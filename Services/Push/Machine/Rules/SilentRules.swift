@@ -92,7 +92,7 @@ extension Decision<PushMachine> {
         if wentOut { release(.releasedPiggyback) }
     }
 
-    /// Releases what the budget allows now, and updates the deadlines of the rest.
+    /// Releases the notifications that the budget allows now, and updates the deadlines of the rest.
     mutating func releaseWithinBudget() {
         guard !state.conditions.lowPowerMode else { return postpone() }
         for (id, message) in state.messages where message.stage == .held {

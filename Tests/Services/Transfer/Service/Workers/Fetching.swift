@@ -8,7 +8,7 @@ import Synchronization
 
 @testable import TransferService
 
-/// A fetch that records what happens.
+/// A fetch that records its events.
 struct Fetching: Sendable {
     var origins: AllowedOrigins
     var request: FetchRequest
