@@ -70,7 +70,10 @@ import Testing
             #expect(repeated.status == 200 && repeated.body == first.body)
             let changed = try await suite.answer(
                 challenge, Self.use(#"{"user":"Aladdin","password":"open barley"}"#), headers: key)
-            #expect(changed.status == 422 && changed.code == "idempotency_conflict")
+            #expect(changed.status == 200 && changed.body == first.body, "no digest of a password is stored")
+            let different = try await suite.answer(
+                challenge, #"{"disposition":"cancelAuthenticationChallenge"}"#, headers: key)
+            #expect(different.status == 422 && different.code == "idempotency_conflict")
             #expect(try await credentials(suite) == "1")
             let done = try await suite.completed(1)
             #expect(done["error"] == .null && done["response"]?["status"]?.int == 200 && server.requests == 3)
