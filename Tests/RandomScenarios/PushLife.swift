@@ -61,8 +61,9 @@ package struct PushLife: Life {
             let isPassive = aps?["alert"] != nil && aps?["interruption-level"] == "passive"
             let mayBeQuiet = isPassive && !delivered.willPresent && !delivered.silent
             try hold(!delivered.quiet || mayBeQuiet, "only a passive alert off screen is quiet")
-            let isAlert = delivered.pushType == .alert
-            try hold(delivered.quiet || !(isAlert && mayBeQuiet), "a passive alert off screen is quiet")
+            let isQuiet = Self.policy.generations[device.profile].has(.interruptionLevels) && mayBeQuiet
+            try hold(
+                delivered.quiet || !isQuiet || delivered.pushType != .alert, "a passive alert off screen is quiet")
         }
     }
 
