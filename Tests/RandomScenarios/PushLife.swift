@@ -15,6 +15,8 @@ package struct PushLife: Life {
     private var count = 0
     /// The times of charged silent wakes, by app.
     package private(set) var charged: [String: [Instant]] = [:]
+    /// The alerts that the device has presented.
+    private var presented: Set<String> = []
     package var device: PushMachine { runtime.state(Self.key) }
 
     package init(_ random: SplitMix64) throws {
@@ -54,14 +56,21 @@ package struct PushLife: Life {
         return refusal
     }
 
-    private func checkDeliveries(since logged: Int) throws {
-        for event in runtime.log[logged...] where event.type == PushEvent.NotificationDelivered.type {
+    private mutating func checkDeliveries(since logged: Int) throws {
+        for event in runtime.log[logged...] {
+            if event.type == PushEvent.NotificationPresented.type {
+                presented.insert(try PushEvent.NotificationPresented(jsonBytes: event.data).notification)
+            }
+            guard event.type == PushEvent.NotificationDelivered.type else { continue }
             let delivered = try PushEvent.NotificationDelivered(jsonBytes: event.data)
             let aps = delivered.payload["aps"]
             let isPassive = aps?["alert"] != nil && aps?["interruption-level"] == "passive"
             let mayBeQuiet = isPassive && !delivered.willPresent && !delivered.silent
             try hold(!delivered.quiet || mayBeQuiet, "only a passive alert off screen is quiet")
             let isQuiet = Self.policy.generations[device.profile].has(.interruptionLevels) && mayBeQuiet
+            try hold(
+                !delivered.willPresent || !presented.contains(delivered.notification),
+                "willPresent does not decide about a presented alert")
             try hold(
                 delivered.quiet || !isQuiet || delivered.pushType != .alert, "a passive alert off screen is quiet")
         }
@@ -223,9 +232,12 @@ package struct PushLife: Life {
         if count.isMultiple(of: 3) { aps.append(.init("interruption-level", "passive")) }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
-        let type =
-            Int.random(in: 0..<4, using: &random) > 0
-            ? .alert : PushType.allCases.randomElement(using: &random) ?? .liveactivity
+        let type: PushType =
+            switch Int.random(in: 0..<8, using: &random) {
+            case 0..<5: .alert
+            case 5: .background
+            default: PushType.allCases.randomElement(using: &random) ?? .liveactivity
+            }
         let tokens = device.apps[app]?.tokens ?? []
         let isWrong = Int.random(in: 0..<8, using: &random) == 0
         let token = isWrong ? tokens.randomElement(using: &random) : tokens.last { $0.kind.accepts(type) }

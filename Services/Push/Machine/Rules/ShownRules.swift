@@ -17,9 +17,10 @@ extension Decision<PushMachine> {
         emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
     }
 
-    /// Whether `willPresent` decides about an alert: its app is on screen.
+    /// Whether `willPresent` decides about an alert: its app is on screen, and the device has not shown it yet.
     func willPresent(_ message: PushMessage) -> Bool {
-        message.isForUser && message.wake == .none && state.apps[message.app]?.foreground == true
+        message.isForUser && !message.isPresented && message.wake == .none
+            && state.apps[message.app]?.foreground == true
     }
 
     /// Whether the device adds an alert to the Notification Center without lighting up the screen or a sound (Apple,
