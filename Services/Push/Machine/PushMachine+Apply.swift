@@ -107,8 +107,8 @@ extension PushMachine {
                 $0.wake = .none
                 $0.willPresent = $0.isForUser && !$0.isPresented && event.refusal == .inForeground
             }
-            // The foreground app has the notification, or the device has shown it. Otherwise a later event decides.
-            if event.refusal == .inForeground || messages[event.notification]?.isPresented == true {
+            // A later event decides about the others: it shows, holds or discards them.
+            if event.refusal == .inForeground || messages[event.notification]?.endsWithRefusal == true {
                 settle(event.notification)
             }
         }
@@ -163,6 +163,7 @@ extension PushMachine {
             activity: event.activity, app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count,
             channel: event.channel, collapseID: event.collapseID, expiresAt: event.until,
             isForUser: PushMessage.isForUser(event.pushType, event.payload), kind: event.kind,
+            needsPermission: PushMessage.needsPermission(event.pushType, event.payload),
             neverStored: event.neverStored, payload: event.payload, priority: event.priority, pushType: event.pushType,
             silent: event.silent)
     }

@@ -46,6 +46,8 @@ public struct PushMessage: Record, Equatable {
     public var isPresented = false
     /// The kind of its device token.
     public var kind = TokenKind.apns
+    /// Whether it needs the user's permission. The payload decides, which an acknowledgement drops.
+    public var needsPermission = false
     public var neverStored = false
     /// Whether the device has acknowledged it. Then it is not sent again, but a silent one may wait for its wake.
     public var onDevice = false
@@ -87,15 +89,22 @@ public struct PushMessage: Record, Equatable {
         ["alert", "sound", "badge"].contains { (payload["aps"]?[$0] ?? .null) != .null }
     }
 
+    /// Whether it requests a wake of its app: a call, audio of Push to Talk, or an alert or background push with
+    /// `content-available: 1`. Other types with `content-available` wake nothing: our choice.
+    var wakesApp: Bool { isForApp || (pushType == .alert || pushType == .background) && contentAvailable }
+
+    /// Whether nothing is left to do for it after a refused wake: the device has shown it, or it has nothing to show.
+    var endsWithRefusal: Bool { isPresented || !silent && !needsPermission && !isForApp }
+
     /// Whether it always wakes its app, which alone gets it: a call, or audio of Push to Talk.
     var isForApp: Bool { pushType == .voip || pushType == .pushtotalk }
 
-    /// Whether it needs the user's permission: alerts, and background pushes with an alert, a sound or a badge. Silent,
-    /// PushKit and system notifications need none.
-    var needsPermission: Bool {
-        switch pushType {
-        case .alert: !silent
-        case .background: Self.asksForUser(payload)
+    /// Returns whether a notification needs the user's permission: alerts, and background pushes with an alert, a sound
+    /// or a badge. Silent, PushKit and system notifications need none.
+    static func needsPermission(_ type: PushType, _ payload: JSON) -> Bool {
+        switch type {
+        case .alert: !isSilent(type, payload)
+        case .background: asksForUser(payload)
         case .location, .voip, .complication, .fileprovider, .mdm, .liveactivity, .pushtotalk, .widgets, .controls:
             false
         }

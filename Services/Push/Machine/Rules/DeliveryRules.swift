@@ -59,10 +59,8 @@ extension Decision<PushMachine> {
         collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)
         // Calls and Push to Talk need no declared mode to request a wake: `lifecycle` decides about the app.
-        let isForApp = message.isForApp
-        guard message.contentAvailable || isForApp, message.wake == .none else { return }
-        guard !app.foreground else { return }
-        guard app.wakes || isForApp else { return present(id, message, .notWoken) }
+        guard message.wakesApp, message.wake == .none, !app.foreground else { return }
+        guard app.wakes || message.isForApp else { return present(id, message, .notWoken) }
         if message.needsPermission, !profile.has(.alertWaitsForHandler) { present(id, message, .atOnce) }
         requestWake(id, message)
     }

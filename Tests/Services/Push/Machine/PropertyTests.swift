@@ -81,7 +81,9 @@ extension PushLife {
             try #require(message.stage != .received, "a received notification leaves the state received")
             try #require(message.stage != .inFlight || device.connection != nil, "in flight means connected")
             try #require(message.stage != .held || message.silent, "only silent ones are held")
-            try #require(message.stage != .acknowledged || message.wake != .none, "settled notifications are removed")
+            try #require(
+                message.stage != .acknowledged || message.wake != .none,
+                "only a wake keeps an acknowledged notification")
             let waits = message.stage == .stored || message.stage == .held
             try #require(
                 !waits || !message.neverStored && message.expiresAt > now,
