@@ -1,3 +1,4 @@
+public import Contracts
 public import Records
 public import Timeline
 
@@ -21,6 +22,8 @@ public struct LiveActivity: Record, Equatable {
     public var contentState = JSON.null
     /// The time at which the system dismisses it; nil while it has not ended.
     public var dismissalDate: Instant?
+    /// The environment of its token and its channel; nil without both.
+    public var environment: PushEnvironment?
     public var frequentUpdates = false
     /// The time at which its budget of updates is full again.
     public var fullAt = Instant.epoch

@@ -9,7 +9,8 @@ public struct LiveActivityRequest: Sendable, Equatable {
     /// The broadcast channel of its updates: `PushType.channel(_:)`.
     public var channel: String?
     public var contentState: JSON
-    /// The environment of its push token; nil for an activity without one.
+    /// The environment of its push token and its channel; nil for an activity without a token. Its channel then belongs
+    /// to the environment of ``PushedApp/channelEnvironment``.
     public var environment: PushEnvironment?
     public var frequentUpdates: Bool
     public var staleDate: Instant?

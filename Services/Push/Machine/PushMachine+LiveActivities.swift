@@ -9,6 +9,7 @@ extension PushMachine {
         activity.attributesType = event.attributesType
         activity.channel = event.channel
         activity.contentState = event.contentState
+        activity.environment = event.environment
         activity.frequentUpdates = event.frequentUpdates
         activity.staleDate = event.staleDate
         activity.startedAt = time

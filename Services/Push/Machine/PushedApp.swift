@@ -7,7 +7,8 @@ public import Timeline
 public struct PushedApp: Record, Equatable {
     /// Its silent budget.
     public var budget = SilentBudget()
-    /// The subscribed broadcast channels, in the order of the registration. They end with the token.
+    /// The broadcast channels of the registration, in its order. They end with the token. Live Activities have their
+    /// own channels.
     public var channels: [String] = []
     /// Its Live Activities by id, until their dismissal.
     public var liveActivities: OrderedDictionary<String, LiveActivity> = [:]
@@ -27,6 +28,16 @@ public struct PushedApp: Record, Equatable {
     public var foreground: Bool { state == .foreground }
     /// The token for alerts and background pushes; nil if the app has none.
     public var registration: TokenRegistration? { token(of: .apns) }
+
+    /// The environment of a channel that its Live Activity names without an environment: the one of the registration, or
+    /// the sandbox.
+    public var channelEnvironment: PushEnvironment { registration?.environment ?? .sandbox }
+
+    /// Returns whether it gets the broadcasts of a channel: it subscribed to it, or a Live Activity did.
+    func hears(_ channel: String, in environment: PushEnvironment) -> Bool {
+        registration?.environment == environment && channels.contains(channel)
+            || liveActivities.values.contains { $0.channel == channel && $0.environment == environment }
+    }
 
     /// Returns the token of a kind; nil if the app has none.
     ///

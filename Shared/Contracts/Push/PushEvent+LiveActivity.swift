@@ -14,6 +14,8 @@ extension PushEvent {
         public var channel: String?
         /// Its first `ContentState`.
         public var contentState: JSON
+        /// The environment of its token and its channel; nil without both.
+        public var environment: PushEnvironment?
         /// Whether it may get frequent updates: `NSSupportsLiveActivitiesFrequentUpdates`.
         public var frequentUpdates: Bool
         /// The push that started it; nil for a request of the app.

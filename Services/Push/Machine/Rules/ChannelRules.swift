@@ -22,10 +22,11 @@ extension Decision<PushMachine> {
 
     /// Apple, "Sending channel management requests to APNs": messages are stored for at most 8 hours.
     mutating func receive(_ broadcast: IncomingBroadcast) throws(PushRefusal) {
-        let app = state.apps[broadcast.app]
-        guard let app, let registration = app.registration, registration.environment == broadcast.environment,
-            app.channels.contains(broadcast.channel), let token = PushToken(registration.token)
-        else { throw .notSubscribed }
+        guard let app = state.apps[broadcast.app], app.hears(broadcast.channel, in: broadcast.environment) else {
+            throw .notSubscribed
+        }
+        // An id contains the location of the device and nothing secret of a token. An app may have no token.
+        let token = PushToken(key, partitions: policy.partitions, random: (0, 0))
         let id = NotificationID(token, random: UUID(bytes: randomNumber().bytes + randomNumber().bytes)).description
         let latest = now + policy.channelStorage
         emit(

@@ -16,13 +16,13 @@ extension Decision<PushMachine> {
         guard record.liveActivities[activity] == nil else { throw .activityExists(activity) }
         try requireSize(of: request.contentState)
         guard state.liveActivityCount < policy.liveActivities else { throw .tooManyActivities(policy.liveActivities) }
+        let environment = request.environment ?? request.channel.map { _ in record.channelEnvironment }
         emit(
             .liveActivityStarted(
                 .init(
                     activity: activity, app: app, attributesType: request.attributesType, channel: request.channel,
-                    contentState: request.contentState, frequentUpdates: request.frequentUpdates,
-                    staleDate: request.staleDate)))
-        if let channel = request.channel { subscribe(app, to: (state.apps[app]?.channels ?? []) + [channel]) }
+                    contentState: request.contentState, environment: environment,
+                    frequentUpdates: request.frequentUpdates, staleDate: request.staleDate)))
         if let environment = request.environment { giveToken(.liveactivity, activity, environment, to: app) }
     }
 
@@ -125,7 +125,8 @@ extension Decision<PushMachine> {
             .liveActivityStarted(
                 .init(
                     activity: activity, app: message.app, attributesType: push.attributesType,
-                    contentState: push.contentState ?? .null, frequentUpdates: false, notification: id,
+                    contentState: push.contentState ?? .null, environment: environment, frequentUpdates: false,
+                    notification: id,
                     staleDate: push.date("stale-date", at: now), timestamp: push.timestamp)))
         if let environment { giveToken(.liveactivity, activity, environment, to: message.app) }
     }
@@ -161,14 +162,10 @@ extension Decision<PushMachine> {
     }
 
     private mutating func dismiss(_ activity: String, of app: String, _ cause: LiveActivityCause) {
-        let channel = state.apps[app]?.liveActivities[activity]?.channel
         emit(.liveActivityDismissed(.init(activity: activity, app: app, cause: cause)))
         if let token = state.apps[app]?.token(of: .liveactivity, activity: activity) {
             retire(app, token, .activityDismissed)
         }
-        guard let channel, let record = state.apps[app] else { return }
-        guard !record.liveActivities.values.contains(where: { $0.channel == channel }) else { return }
-        forget(channel, of: app)
     }
 
     /// Returns a running app's activity that has not ended.

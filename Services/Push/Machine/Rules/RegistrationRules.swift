@@ -41,16 +41,18 @@ extension Decision<PushMachine> {
         retire(app, token, .unregistered)
     }
 
-    /// Invalidates all tokens of an app.
+    /// Invalidates all tokens of an app, and discards its unsettled broadcasts.
     mutating func retire(_ app: String, _ cause: TokenEnd) {
         for token in state.apps[app]?.tokens ?? [] { retire(app, token, cause) }
+        for (id, message) in state.messages where message.app == app { discard(id, .discardedUnregistered) }
     }
 
     /// Invalidates a token and discards the unsettled notifications that were sent to it. Shown ones end with the token.
+    /// Broadcasts for Live Activities need no token.
     mutating func retire(_ app: String, _ token: TokenRegistration, _ cause: TokenEnd) {
         for (id, message) in state.messages
         where message.app == app && message.kind == token.kind && message.activity == token.activity
-            && !state.shows(id)
+            && !state.shows(id) && !isForActivity(message)
         {
             discard(id, .discardedUnregistered)
         }
@@ -59,6 +61,12 @@ extension Decision<PushMachine> {
                 .init(
                     activity: token.activity, app: app, cause: cause, environment: token.environment, kind: token.kind,
                     token: token.token)))
+    }
+
+    /// Whether a message is a broadcast for a Live Activity.
+    private func isForActivity(_ message: PushMessage) -> Bool {
+        guard let channel = message.channel else { return false }
+        return state.apps[message.app]?.liveActivities.values.contains { $0.channel == channel } ?? false
     }
 
     /// Returns the app if its code runs. Calls that represent code of the app need this.

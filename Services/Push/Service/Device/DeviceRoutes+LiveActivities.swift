@@ -31,7 +31,7 @@ extension DeviceRoutes {
         ) { document, call in
             let (app, activity) = (try call.app, try call.identifier("activity"))
             let channels = document.channel.map { [$0] } ?? []
-            try await prepare(channels, document.environment ?? .sandbox, app, call)
+            try await prepare(channels, document.environment, app, call)
             let command = PushCommand.startActivity(app: app, activity: activity, document.request)
             return try await submit(command, app, activity, call)
         }

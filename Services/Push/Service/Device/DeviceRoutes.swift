@@ -141,7 +141,9 @@ struct DeviceRoutes: Sendable {
     }
 
     /// Subscribes the device before the registration, so that a broadcast right after it reaches the device.
-    func prepare(_ wanted: [String], _ environment: PushEnvironment, _ app: String, _ call: Call) async throws {
+    ///
+    /// - Parameter environment: the environment of the channels; nil for the one of the app's registration.
+    func prepare(_ wanted: [String], _ environment: PushEnvironment?, _ app: String, _ call: Call) async throws {
         guard !wanted.isEmpty else { return }
         try call.context.requireCaller(.operate)
         let device = try await commands.device(call) { $0.apps[app] != nil }.aggregate.state
@@ -150,6 +152,7 @@ struct DeviceRoutes: Sendable {
         guard profile.has(.broadcastChannels) else {
             throw PushRefusal.unsupported(.broadcastChannels, on: profile).problem
         }
+        let environment = environment ?? device.apps[app]?.channelEnvironment ?? .sandbox
         let unknown = try await store.unknown(of: wanted, app, environment)
         guard unknown.isEmpty else {
             let names = unknown.sorted().joined(separator: ", ")

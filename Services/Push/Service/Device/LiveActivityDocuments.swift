@@ -11,7 +11,8 @@ struct LiveActivityStartDocument: Record {
     var channel: String?
     /// Its first `ContentState`, an object of at most 4096 bytes.
     var contentState = JSON.null
-    /// The environment of its push token: `PushType.token`; nil for an activity without a token.
+    /// The environment of its push token (`PushType.token`) and of its channel; nil for an activity without a token. Its
+    /// channel then has the environment of the app's token of the kind `apns`, or is in the sandbox.
     var environment: PushEnvironment?
     /// Whether the app has `NSSupportsLiveActivitiesFrequentUpdates`, and the user allows frequent updates.
     var frequentUpdates: Defaulted<Bool> = false

@@ -88,9 +88,10 @@ extension PushLife {
             try #require(
                 !waits || !message.neverStored && message.expiresAt > now,
                 "only a notification that may be stored waits")
+            let app = try #require(device.apps[message.app], "only installed apps have notifications")
             try #require(
-                device.apps[message.app]?.token(of: message.kind, activity: message.activity) != nil,
-                "only an active token has notifications")
+                message.channel != nil || app.token(of: message.kind, activity: message.activity) != nil,
+                "only an active token has notifications, apart from broadcasts")
             try #require(
                 message.channel != nil || message.kind.accepts(message.pushType), "a token gets the types of its kind")
             try #require(!message.willPresent || message.isForUser, "willPresent decides about alerts only")
