@@ -47,6 +47,7 @@ extension PushMachine {
                 $0.quiet = event.quiet
                 $0.willPresent = event.willPresent
             }
+            charge(event)
         case .notificationStored(let event):
             change(event.notification) {
                 $0.stage = .stored

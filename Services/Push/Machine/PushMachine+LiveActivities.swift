@@ -20,7 +20,6 @@ extension PushMachine {
     mutating func apply(_ event: PushEvent.LiveActivityUpdated) {
         change(event.activity, of: event.app) {
             $0.contentState = event.contentState
-            $0.fullAt = event.fullAt ?? $0.fullAt
             $0.staleDate = event.staleDate
             $0.state = .active
             $0.timestamp = event.timestamp ?? $0.timestamp
@@ -43,6 +42,13 @@ extension PushMachine {
     mutating func apply(_ event: PushEvent.LiveActivityDismissed) {
         guard let app = event.app else { return }
         apps[app]?.liveActivities.removeValue(forKey: event.activity)
+    }
+
+    /// Charges a delivery to the budget of its Live Activity.
+    mutating func charge(_ event: PushEvent.NotificationDelivered) {
+        guard let fullAt = event.fullAt, let activity = messages[event.notification]?.activity else { return }
+        messages[event.notification]?.charged = true
+        change(activity, of: event.app) { $0.fullAt = fullAt }
     }
 
     private mutating func change(_ activity: String, of app: String?, _ body: (inout LiveActivity) -> Void) {

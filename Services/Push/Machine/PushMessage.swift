@@ -29,7 +29,7 @@ public struct PushMessage: Record, Equatable {
     public var bytes = 0
     /// The channel of a broadcast.
     public var channel: String?
-    /// Whether its wake was charged to the budget.
+    /// Whether its wake was charged to the silent budget, or its delivery to the budget of its Live Activity.
     public var charged = false
     public var collapseID: String?
     /// The time of the last delivery.

@@ -33,8 +33,6 @@ extension PushEvent {
         public var activity: String
         public var app: Nullable<String>
         public var contentState: JSON
-        /// The time at which its budget of updates is full again; nil for an update that costs nothing.
-        public var fullAt: Instant?
         /// The push with the update; nil for an update of the app.
         public var notification: String?
         public var staleDate: Instant?

@@ -41,6 +41,8 @@ extension PushEvent {
         public var channel: String?
         public var collapseID: String?
         public var fromStorage: Bool
+        /// The time at which the budget of its Live Activity is full again; nil for a delivery that costs nothing.
+        public var fullAt: Instant?
         public var notification: String
         public var payload: JSON
         public var priority: Int = 10

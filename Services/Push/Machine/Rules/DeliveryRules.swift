@@ -70,7 +70,7 @@ extension Decision<PushMachine> {
             .notificationDelivered(
                 .init(
                     app: message.app, apnsID: message.apnsID, channel: message.channel,
-                    collapseID: message.collapseID, fromStorage: fromStorage,
+                    collapseID: message.collapseID, fromStorage: fromStorage, fullAt: fullAt(after: message),
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
                     quiet: isQuiet(message), silent: message.silent,
                     status: fromStorage ? .deliveredFromStorage : .delivered,

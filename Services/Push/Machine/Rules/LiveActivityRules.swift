@@ -78,12 +78,17 @@ extension Decision<PushMachine> {
         return push.timestamp < activity.timestamp ? .discardedOutdated : nil
     }
 
-    /// Whether the budget forbids to send an update now. Priority 5 costs nothing, and the budget ignores broadcasts.
-    func isOverBudget(_ message: PushMessage) -> Bool {
-        guard message.kind == .liveactivity, message.priority == 10, let activity = message.activity,
-            let record = state.apps[message.app]?.liveActivities[activity]
-        else { return false }
-        return record.available(policy) > now
+    /// Whether the budget forbids to send a push now.
+    func isOverBudget(_ message: PushMessage) -> Bool { payer(of: message).map { $0.available(policy) > now } ?? false }
+
+    /// Returns when the budget of its Live Activity is full again after a delivery; nil if it costs nothing.
+    func fullAt(after message: PushMessage) -> Instant? { payer(of: message)?.afterSpending(at: now, policy) }
+
+    /// Returns the Live Activity whose budget a delivery is charged to. Priority 5, broadcasts and repeated deliveries
+    /// cost nothing.
+    private func payer(of message: PushMessage) -> LiveActivity? {
+        guard message.kind == .liveactivity, message.priority == 10, !message.charged else { return nil }
+        return message.activity.flatMap { state.apps[message.app]?.liveActivities[$0] }
     }
 
     /// Applies an acknowledged push that has no ``obstacle(to:)``.
@@ -108,12 +113,11 @@ extension Decision<PushMachine> {
                 activity, of: message.app, .push, push.contentState,
                 dismissalDate: push.date("dismissal-date", at: now), notification: id, timestamp: push.timestamp)
         }
-        let costs = message.priority == 10 && message.channel == nil
         emit(
             .liveActivityUpdated(
                 .init(
                     activity: activity, app: message.app, contentState: push.contentState ?? .null,
-                    fullAt: costs ? current.afterSpending(at: now, policy) : nil, notification: id,
+                    notification: id,
                     staleDate: push.date("stale-date", at: now), timestamp: push.timestamp)))
     }
 
