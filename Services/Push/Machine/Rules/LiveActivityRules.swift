@@ -49,6 +49,7 @@ extension Decision<PushMachine> {
     mutating func dismiss(_ activity: String, of app: String) throws(PushRefusal) {
         guard state.conditions.poweredOn else { throw .deviceOff }
         guard let record = state.apps[app] else { throw .appNotInstalled(app) }
+        try require(.liveActivities)
         guard record.liveActivities[activity] != nil else { throw .activityNotRunning(activity) }
         dismiss(activity, of: app, .user)
     }
@@ -175,6 +176,7 @@ extension Decision<PushMachine> {
     /// Returns a running app's activity that has not ended.
     private func open(_ activity: String, of app: String) throws(PushRefusal) -> LiveActivity {
         let found = try running(app).liveActivities[activity]
+        try require(.liveActivities)
         guard let found, found.state != .ended else { throw .activityNotRunning(activity) }
         return found
     }

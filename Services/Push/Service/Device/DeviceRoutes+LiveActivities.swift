@@ -41,7 +41,7 @@ extension DeviceRoutes {
             .refuses(
                 refusals(
                     .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityNotRunning("…"),
-                    .contentTooLarge))
+                    .contentTooLarge, .unsupported(.liveActivities, on: Generations.standard[.ios15])))
         ) { document, call in
             let (app, activity) = (try call.app, try call.identifier("activity"))
             let command = PushCommand.updateActivity(
@@ -54,7 +54,7 @@ extension DeviceRoutes {
             .refuses(
                 refusals(
                     .deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended), .activityNotRunning("…"),
-                    .contentTooLarge))
+                    .contentTooLarge, .unsupported(.liveActivities, on: Generations.standard[.ios15])))
         ) { document, call in
             try await commands.submit(
                 .endActivity(
@@ -64,7 +64,9 @@ extension DeviceRoutes {
         table.add(
             .delete, path + "/{activity}", "Removes a Live Activity, as a user who swipes it away",
             .refuses(
-                refusals(.deviceNotRegistered, .deviceOff, .appNotInstalled("…"), .activityNotRunning("…")))
+                refusals(
+                    .deviceNotRegistered, .deviceOff, .appNotInstalled("…"), .activityNotRunning("…"),
+                    .unsupported(.liveActivities, on: Generations.standard[.ios15])))
         ) { call in
             try await commands.submit(.dismissActivity(app: call.app, activity: call.identifier("activity")), call)
         }

@@ -175,7 +175,11 @@ import Testing
         _ = try await suite.makeDevice("older", profile: "ios15")
         let older = "/v1/devices/older/apps/\(PushSuite.app)"
         try await suite.whileOnScreen("older") {
-            try await given.refuse("unsupported_on_profile", "PUT", older + "/live-activities/1", content)
+            let activity = older + "/live-activities/1"
+            try await given.refuse("unsupported_on_profile", "PUT", activity, content)
+            try await given.refuse("unsupported_on_profile", "POST", activity + "/update", content)
+            try await given.refuse("unsupported_on_profile", "POST", activity + "/end", "{}")
+            try await given.refuse("unsupported_on_profile", "DELETE", activity)
         }
         try await refuseActivityInBackground(given, suite)
     }
