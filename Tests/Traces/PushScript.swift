@@ -20,6 +20,7 @@ extension TraceScript<PushMachine> {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
+        if let bytes = trace["policy"]?["stateBytes"]?.int { policy.stateBytes = bytes }
         if let burst = trace["policy"]?["activityBurst"]?.int { policy.activityBurst = Int64(burst) }
         var script = Self(policy: policy, code: \.code, command: command)
         script.settings = ["registration", "apps", "policy"]

@@ -95,14 +95,15 @@ public struct PushMachine: Machine {
         return min(app.budget.left(at: now, policy), policy.silentDaily - today)
     }
 
-    /// An upper estimate of the bytes of the state without unsettled notifications.
+    /// An upper estimate of the bytes of the state without unsettled notifications. A Live Activity counts with its
+    /// largest content, because an update may not find the state full.
     var standingCost: Int {
         let apps = apps.reduce(0) {
             $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count
                 + $1.value.tokens.reduce(0) { $0 + 96 + ($1.activity?.utf8.count ?? 0) }
                 + $1.value.liveActivities.reduce(0) {
-                    $0 + 192 + $1.key.utf8.count + ($1.value.attributesType?.utf8.count ?? 0)
-                        + $1.value.contentState.bytes.count
+                    $0 + 256 + $1.key.utf8.count + ($1.value.attributesType?.utf8.count ?? 0)
+                        + max(LiveActivity.contentBytes, $1.value.contentState.bytes.count)
                 }
         }
         let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }

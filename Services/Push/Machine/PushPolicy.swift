@@ -16,7 +16,7 @@ public struct PushPolicy: Sendable, Equatable {
     public var silentDaily = 120
     /// Apps that the user did not open for this time get no silent notifications. Our choice.
     public var longUnused = Interval.days(14)
-    /// The Live Activities of a device at once. Our choice: their contents fit the state.
+    /// The Live Activities of a device at once. Our choice: their contents fit the state of a device with few apps.
     public var liveActivities = 8
     /// The updates with priority 10 of a Live Activity at once. Apple ("Starting and updating Live Activities with
     /// ActivityKit push notifications") documents a budget without numbers, so these are our choice.

@@ -38,6 +38,9 @@ public struct PushRefusal: MachineRefusal {
             .conflict, "too_many_activities", "Device has too many Live Activities",
             "A device can have \(limit) Live Activities: end and dismiss one first.")
     }
+    public static let noRoomForActivity = Self(
+        .conflict, "too_many_activities", "Device has too many Live Activities",
+        "The apps, tokens, channels and Live Activities of the device leave no room for another one: dismiss one.")
     public static func activityNotRunning(_ activity: String) -> Self {
         Self(
             .conflict, "activity_not_running", "Live Activity is not running",

@@ -139,7 +139,9 @@ extension Decision<PushMachine> {
     /// Keeps unsettled notifications within the limit. Discards the oldest waiting ones first, then those in flight,
     /// then silent ones without a granted wake. Other acknowledged ones are not discarded: the machine stops waiting
     /// for their wake.
-    mutating func makeRoom(for newest: String) {
+    ///
+    /// - Parameter newest: a notification that is kept.
+    mutating func makeRoom(for newest: String? = nil) {
         var bytes = state.messages.values.reduce(0) { $0 + $1.cost }
         let room = min(policy.backlogBytes, policy.stateBytes - state.standingCost)
         let stages: [[PushMessage.Stage]] = [[.stored, .held], [.inFlight], [.acknowledged]]

@@ -16,6 +16,7 @@ extension Decision<PushMachine> {
         guard record.liveActivities[activity] == nil else { throw .activityExists(activity) }
         try requireSize(of: request.contentState)
         guard state.liveActivityCount < policy.liveActivities else { throw .tooManyActivities(policy.liveActivities) }
+        guard state.hasRoomForActivity(policy) else { throw .noRoomForActivity }
         let environment = request.environment ?? request.channel.map { _ in record.channelEnvironment }
         emit(
             .liveActivityStarted(
@@ -24,6 +25,7 @@ extension Decision<PushMachine> {
                     contentState: request.contentState, environment: environment,
                     frequentUpdates: request.frequentUpdates, staleDate: request.staleDate)))
         if let environment = request.environment { giveToken(.liveactivity, activity, environment, to: app) }
+        makeRoom()
     }
 
     mutating func update(
@@ -68,7 +70,8 @@ extension Decision<PushMachine> {
         guard let push = LiveActivityPush(message.payload) else { return .discardedMalformed }
         guard message.kind == .liveactivity else {
             guard push.event == .start else { return .discardedMalformed }
-            return state.liveActivityCount < policy.liveActivities ? nil : .discardedTooManyActivities
+            let isFull = state.liveActivityCount >= policy.liveActivities || !state.hasRoomForActivity(policy)
+            return isFull ? .discardedTooManyActivities : nil
         }
         guard push.event != .start else { return .discardedMalformed }
         return message.activity.flatMap { record.liveActivities[$0] }.flatMap { obstacle(to: push, $0) }
@@ -134,6 +137,7 @@ extension Decision<PushMachine> {
                     notification: id,
                     staleDate: push.date("stale-date", at: now), timestamp: push.timestamp)))
         if let environment { giveToken(.liveactivity, activity, environment, to: message.app) }
+        makeRoom()
     }
 
     /// Makes contents stale, and ends and dismisses activities, when their time has come.
@@ -189,4 +193,9 @@ extension Decision<PushMachine> {
 extension PushMachine {
     /// The number of Live Activities of all apps, with ended ones.
     var liveActivityCount: Int { apps.values.reduce(0) { $0 + $1.liveActivities.count } }
+
+    /// Whether the state can keep another Live Activity with the largest content.
+    func hasRoomForActivity(_ policy: PushPolicy) -> Bool {
+        standingCost + LiveActivity.contentBytes <= policy.stateBytes
+    }
 }
