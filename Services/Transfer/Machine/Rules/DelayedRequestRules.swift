@@ -29,6 +29,7 @@ extension Decision<TransferMachine> {
         _ taskKey: TaskKey, _ disposition: DelayedRequestDisposition, _ new: NewRequest?
     ) throws(TransferRefusal) {
         try requireRunning(taskKey.app)
+        try require(.earliestBeginDate)
         let task = try task(taskKey)
         var request: TransferRequest?
         if disposition == .useNewRequest, let new {
