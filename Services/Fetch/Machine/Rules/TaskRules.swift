@@ -117,7 +117,10 @@ extension Decision<FetchMachine> {
             let stood = Evaluation(device: before, app: former, policy: policy).blockers(of: running.submission)
             let stand = evaluation(app).blockers(of: running.submission)
             guard stand.contains(where: { !stood.contains($0) }) else { continue }
-            stop(name, running, state.isInUse && !before.isInUse ? .userReturned : .conditionEnded)
+            // A research task may run on an unlocked device, so the user can also return by opening an app.
+            let hasReturned =
+                state.isInUse && !before.isInUse || state.isAnyInForeground && !before.isAnyInForeground
+            stop(name, running, hasReturned ? .userReturned : .conditionEnded)
         }
     }
 
