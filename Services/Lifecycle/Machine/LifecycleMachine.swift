@@ -86,6 +86,7 @@ public struct LifecycleMachine: Machine {
         case .event(let event): try decision.handle(event)
         case .deadline: decision.enforceLimits()
         }
+        decision.deliverHealth()
         decision.watchSleep()
         decision.giveNotices()
     }

@@ -47,7 +47,6 @@ extension Decision<LifecycleMachine> {
         forgetBluetooth()
         guard event != .off else { return }
         tellOfPlaces()
-        deliverHealth()
         for app in state.apps.keys { reopenSocket(app) }
     }
 

@@ -5,7 +5,8 @@ import Timeline
 
 // Background delivery of HealthKit: a new sample wakes each app that asked for its type, at most once in the period of
 // the app's frequency. The app must call the completion handler. If it does not, HealthKit tries again later. After
-// three failures it stops the delivery (Apple, `HKObserverQueryCompletionHandler`).
+// three failures it stops the delivery (Apple, `HKObserverQueryCompletionHandler`). While a wake is open, the next
+// samples of its type wait for its end (our choice), so each miss is one delivery.
 extension Decision<LifecycleMachine> {
     mutating func enableHealthDelivery(
         _ app: String, _ sampleType: String, _ delivery: HealthDelivery
@@ -30,17 +31,19 @@ extension Decision<LifecycleMachine> {
         try require(.healthDelivery)
         guard state.isPoweredOn else { throw .deviceOff }
         emit(.healthSampleSaved(.init(sampleType: sampleType)))
-        deliverHealth()
     }
 
     /// Delivers the samples that are due. A refused wake counts as a delivery: the app reads these samples with
     /// the next ones.
     mutating func deliverHealth() {
+        for app in state.apps.keys { reviewHealth(app) }
         guard state.isPoweredOn else { return }
-        for (app, record) in state.apps {
-            for (sampleType, delivery) in record.health {
-                guard let due = delivery.due, due <= now else { continue }
-                let callbacks: [Callback] = state.apps[app]?.state.isForeground == true ? [.updateHandler] : []
+        for app in state.apps.keys {
+            for sampleType in state.apps[app]?.health.keys ?? [] {
+                guard let record = state.apps[app], let due = record.healthDue(of: sampleType), due <= now else {
+                    continue
+                }
+                let callbacks: [Callback] = record.state.isForeground ? [.updateHandler] : []
                 emit(.healthUpdateDelivered(.init(app: app, callbacks: callbacks, sampleType: sampleType)))
                 if callbacks.isEmpty { wake(app, for: .health, request: sampleType) }
             }
@@ -48,7 +51,7 @@ extension Decision<LifecycleMachine> {
     }
 
     /// Ends the deliveries whose completion handler the app did not call three times.
-    mutating func reviewHealth(_ app: String) {
+    private mutating func reviewHealth(_ app: String) {
         for (sampleType, delivery) in state.apps[app]?.health ?? [:]
         where delivery.misses >= LifecyclePolicy.healthMisses {
             emit(.healthDeliveryDisabled(.init(app: app, cause: .noResponse, sampleType: sampleType)))
@@ -66,7 +69,13 @@ extension InstalledApp {
         health[sampleType] = delivery
     }
 
-    var healthDue: Instant? { health.values.compactMap(\.due).min() }
+    /// The time of the next delivery; nil if no samples wait, or if they wait for the end of a wake.
+    var healthDue: Instant? { health.keys.compactMap(healthDue(of:)).min() }
+
+    func healthDue(of sampleType: String) -> Instant? {
+        let isHandled = wakes.values.contains { $0.kind == .health && $0.request == sampleType }
+        return isHandled && !state.isForeground ? nil : health[sampleType]?.due
+    }
 }
 
 extension LifecycleMachine {

@@ -89,7 +89,6 @@ extension Decision<LifecycleMachine> {
             }
         }
         tellOfPlaces()
-        deliverHealth()
         pauseUpdates()
     }
 
@@ -98,7 +97,6 @@ extension Decision<LifecycleMachine> {
         for (app, record) in state.apps {
             orderExpirations(app, record)
             ageWakes(app, record)
-            reviewHealth(app)
         }
     }
 

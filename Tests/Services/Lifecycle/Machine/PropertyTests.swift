@@ -119,7 +119,9 @@ extension LifecycleLife {
         case .health:
             guard device.isPoweredOn, !record.state.isForeground,
                 let type = record.health.elements.first(where: {
-                    $0.value.frequency == .immediate && $0.value.misses == 0
+                    type, delivery in
+                    delivery.frequency == .immediate && delivery.misses == 0
+                        && !record.wakes.values.contains { $0.kind == .health && $0.request == type }
                 }),
                 LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.healthDelivery)
             else { return false }
