@@ -23,7 +23,8 @@ extension LifecycleEvent {
         public static let type = "lifecycle.bluetoothEvent.occurred"
 
         public var app: Nullable<String>
-        /// The delegate methods that the system calls if the app is on screen. Otherwise it wakes the app.
+        /// The delegate methods that the system calls if the app is on screen or has an open wake of this kind. Otherwise
+        /// it wakes the app.
         public var callbacks: [Callback]
         public var event: BluetoothEvent
     }

@@ -5,7 +5,8 @@ import Timeline
 
 // Core Bluetooth: a manager of an app waits for events in a role, and each event wakes the app for about 10 s (Apple,
 // "Core Bluetooth Background Processing for iOS Apps"). A manager with a restoration identifier outlives the process, so
-// the system launches the app for its events, but not after a force quit (Apple, TN3115).
+// the system launches the app for its events, but not after a force quit (Apple, TN3115). While a wake of a role is open,
+// the next events of the role are callbacks in it.
 extension Decision<LifecycleMachine> {
     mutating func startBluetooth(
         _ app: String, _ role: BluetoothRole, _ manager: BluetoothManager
@@ -22,12 +23,14 @@ extension Decision<LifecycleMachine> {
         emit(.bluetoothManagerStopped(.init(app: app, role: role)))
     }
 
-    /// Calls the app on screen, or wakes it. A relaunched app first restores its manager.
+    /// Calls the app on screen or in an open wake of the role. Otherwise wakes it; a relaunched app first restores its
+    /// manager.
     mutating func bluetooth(_ app: String, _ event: BluetoothEvent) throws(LifecycleRefusal) {
         let record = try installed(app)
         guard state.isPoweredOn else { throw .deviceOff }
         guard record.bluetooth[event.role.rawValue] != nil else { throw .bluetoothNotAwaited(event.role) }
-        let callbacks = record.state.isForeground ? [event.callback] : []
+        let isCalled = record.state.isForeground || takesEvents(app, of: event.role.wake)
+        let callbacks = isCalled ? [event.callback] : []
         emit(.bluetoothEventOccurred(.init(app: app, callbacks: callbacks, event: event)))
         guard callbacks.isEmpty else { return }
         let restoring: [Callback] = record.state == .notRunning ? [.willRestoreState] : []

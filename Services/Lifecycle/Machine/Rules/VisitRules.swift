@@ -18,12 +18,12 @@ extension Decision<LifecycleMachine> {
         emit(.visitsUnmonitored(.init(app: app)))
     }
 
-    /// Calls each monitoring app in use, and wakes the others.
+    /// Calls each monitoring app in use or in an open wake for a visit, and wakes the others.
     mutating func visit(_ kind: VisitKind) throws(LifecycleRefusal) {
         try require(.visits)
         guard state.isPoweredOn else { throw .deviceOff }
         for (app, record) in state.apps where record.monitorsVisits {
-            let callbacks = told(.didVisit, app)
+            let callbacks = takesEvents(app, of: .visit) ? [.didVisit] : told(.didVisit, app)
             emit(.visitReported(.init(app: app, callbacks: callbacks, kind: kind)))
             if callbacks.isEmpty { wake(app, for: .visit, request: nil) }
         }

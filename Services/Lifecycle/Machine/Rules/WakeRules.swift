@@ -35,6 +35,13 @@ extension Decision<LifecycleMachine> {
                     wake: identifier())))
     }
 
+    /// Whether an open wake of an app takes the next event of its kind. The event does not extend the wake (our choice).
+    /// Many events in a short time would otherwise open many wakes.
+    func takesEvents(_ app: String, of kind: WakeKind) -> Bool {
+        state.apps[app]?.wakes.values.contains { $0.kind == kind } == true
+            && !state.factors(of: kind, for: app, at: now, policy).contains(where: \.blocks)
+    }
+
     /// Whether background tasks get their full time: at the start of a run, or if the time of the run is used up.
     private func isFresh(_ record: InstalledApp) -> Bool {
         record.state != .background || record.backgroundTimeRemaining(at: now) == .zero

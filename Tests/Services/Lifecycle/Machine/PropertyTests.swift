@@ -133,12 +133,27 @@ extension LifecycleLife {
             switch try? LifecycleEvent(type: event.type, version: event.version, data: event.data) {
             case .appWoken(let data) where (data.kind ?? kind) == kind: return (true, nil)
             case .wakeRefused(let data) where (data.kind ?? kind) == kind: return (false, data.refusal)
+            // An open wake of the kind takes the event.
+            case .bluetoothEventOccurred(let data) where !data.callbacks.isEmpty: return (true, nil)
+            case .visitReported(let data) where !data.callbacks.isEmpty: return (true, nil)
             default: return nil
             }
         }.first
         let happened = try #require(fate, "seed \(seed): \(kind) of \(app)")
         #expect(happened.0 == outlook.wouldWake && happened.1 == outlook.refusal, "seed \(seed): \(kind) of \(app)")
         return true
+    }
+}
+
+extension WakeKind {
+    /// Whether the events behind it come at any rate, so that one wake takes several of them.
+    fileprivate var recurs: Bool {
+        switch self {
+        case .bluetoothCentral, .bluetoothPeripheral, .health, .visit: true
+        case .fetch, .push, .newsstand, .pushToTalk, .transfer, .region, .significantChange, .refreshTask,
+            .processingTask, .voipPush, .voipSocket:
+            false
+        }
     }
 }
 
@@ -159,6 +174,8 @@ extension LifecycleLife {
             let isTimed = device.isAwake && app.activities.isEmpty && app.ending == nil
             #expect((app.taskClock != nil) == (app.taskTime != nil && isTimed), seed)
             #expect(device.isPoweredOn || app.state == .notRunning, seed)
+            let events = app.wakes.values.filter { $0.kind.recurs }.map { "\($0.kind) \($0.request ?? "")" }
+            #expect(Set(events).count == events.count, "\(seed): events of one kind share a wake")
             if app.state == .background, app.ending == nil {
                 #expect(
                     app.wakes.values.allSatisfy { $0.deadline != nil }, "\(seed): a wake in the background is limited")
