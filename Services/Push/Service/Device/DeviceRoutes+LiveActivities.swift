@@ -31,9 +31,9 @@ extension DeviceRoutes {
         ) { document, call in
             let (app, activity) = (try call.app, try call.identifier("activity"))
             let channels = document.channel.map { [$0] } ?? []
-            try await prepare(channels, document.environment, app, call)
+            let problem = try await prepare(channels, document.environment, app, call)
             let command = PushCommand.startActivity(app: app, activity: activity, document.request)
-            return try await submit(command, app, activity, call)
+            return try await submit(command, app, activity, call, problem: problem)
         }
         table.add(
             .post, path + "/{activity}/update", "Changes the content of a Live Activity",
@@ -73,9 +73,9 @@ extension DeviceRoutes {
     }
 
     private func submit(
-        _ command: PushCommand, _ app: String, _ activity: String, _ call: Call
+        _ command: PushCommand, _ app: String, _ activity: String, _ call: Call, problem: Problem? = nil
     ) async throws -> Reply<LiveActivityDocument> {
-        try await commands.submit(command, call) { aggregate, _ in
+        try await commands.submit(command, call, problem: problem) { aggregate, _ in
             aggregate.state.apps[app].flatMap { record in
                 record.liveActivities[activity].map { LiveActivityDocument(activity, $0, of: record) }
             }

@@ -37,10 +37,11 @@ struct DeviceRoutes: Sendable {
         ) { document, call in
             let app = try call.app
             let (kind, activity) = (document.kind, document.activity)
-            if kind == .apns { try await prepare(document.channels ?? [], document.environment, app, call) }
+            let channels = kind == .apns ? document.channels ?? [] : []
+            let problem = try await prepare(channels, document.environment, app, call)
             let command = PushCommand.register(
                 app: app, document.environment, kind: kind, activity: activity, channels: document.channels)
-            return try await commands.submit(command, call) { aggregate, _ in
+            return try await commands.submit(command, call, problem: problem) { aggregate, _ in
                 aggregate.state.apps[app]?.token(of: kind, activity: activity).map { TokenDocument($0) }
             }
         }
@@ -140,12 +141,22 @@ struct DeviceRoutes: Sendable {
         return Reply(timeline.document, etag: timeline.etag)
     }
 
-    /// Subscribes the device before the registration, so that a broadcast right after it reaches the device.
+    /// Subscribes the device before its command, so that a broadcast right after it reaches the device.
     ///
     /// - Parameter environment: the environment of the channels; nil for the one of the app's registration.
-    func prepare(_ wanted: [String], _ environment: PushEnvironment?, _ app: String, _ call: Call) async throws {
-        guard !wanted.isEmpty else { return }
+    /// - Returns: the refusal of the command. A repeated command gets its first answer nevertheless.
+    func prepare(
+        _ wanted: [String], _ environment: PushEnvironment?, _ app: String, _ call: Call
+    ) async throws -> Problem? {
+        guard !wanted.isEmpty else { return nil }
         try call.context.requireCaller(.operate)
+        do { try await subscribe(app, to: wanted, environment, call) } catch let problem as Problem { return problem }
+        return nil
+    }
+
+    private func subscribe(
+        _ app: String, to wanted: [String], _ environment: PushEnvironment?, _ call: Call
+    ) async throws {
         let device = try await commands.device(call) { $0.apps[app] != nil }.aggregate.state
         guard device.apps[app] != nil else { throw PushRefusal.appNotInstalled(app).problem }
         let profile = policy.generations[device.profile]

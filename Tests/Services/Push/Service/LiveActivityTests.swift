@@ -70,6 +70,27 @@ import Testing
         }
     }
 
+    @Test func `a repeated start gets its first answer after its channel and its device are gone`() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone", profile: "ios18")
+            let channel = try await suite.makeChannel(stores: true)
+            let (path, keyed) = (Self.app + "/live-activities/match", ["Idempotency-Key": "start"])
+            let request: JSON = ["channel": .string(channel), "contentState": ["score": 0]]
+            let started = try await suite.whileOnScreen("phone") {
+                try await suite.send("PUT", path, request, keyed)
+            }
+            #expect(started.status == 200 && started.json["channel"] == .string(channel))
+            let deleted = try await suite.channels(
+                "DELETE", "/1/apps/\(PushSuite.app)/channels", nil, ["apns-channel-id": channel])
+            #expect(deleted.status == 204)
+            #expect(try await suite.send("PUT", path, request).code == "unknown_channel")
+            #expect(try await suite.send("PUT", path, request, keyed).json == started.json)
+            let removed = try await suite.send("DELETE", "/v1/devices/phone", port: suite.lifecycle)
+            try await suite.send("GET", Self.app + "/explain", after: removed)
+            #expect(try await suite.send("PUT", path, request, keyed).json == started.json)
+        }
+    }
+
     private static func activity(_ suite: PushSuite) async throws -> JSON? {
         try await suite.send("GET", app + "/live-activities").json["items"]?.items?.first
     }
