@@ -30,7 +30,7 @@ public struct Manifest: Record, Equatable {
 
 extension Constraint where T == [String] {
     /// At most 32 identifiers, to limit the size of the device's state.
-    fileprivate static var taskIdentifiers: Constraint<[String]> {
+    public static var taskIdentifiers: Constraint<[String]> {
         Constraint(
             "must have at most 32 identifiers, each with 1 to 128 characters of A-Z a-z 0-9 . _ : -",
             keywords: [

@@ -16,16 +16,21 @@ public struct ScenarioApp: Record, Equatable {
     /// Other handlers for some kinds of wakes.
     public var handlers: Defaulted<Handlers> = Handlers()
     public var handlersReturn: Defaulted<HandlersReturn> = .immediately
+    /// The identifiers with a launch handler; all of ``permittedTaskIdentifiers`` if missing.
+    public var launchHandlers: [String]?
     public var memoryMB: Int?
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
+    /// `UIApplicationSceneManifest`.
+    public var scenes: Defaulted<Bool> = false
     public var transfers: Defaulted<[TransferPlan]> = []
 
     /// The document of the app's installation.
     public var manifest: Manifest {
         Manifest(
             backgroundModes: backgroundModes, exitsOnSuspend: exitsOnSuspend, handlersReturn: handlersReturn,
-            memoryMB: memoryMB, permittedTaskIdentifiers: permittedTaskIdentifiers)
+            launchHandlers: launchHandlers, memoryMB: memoryMB, permittedTaskIdentifiers: permittedTaskIdentifiers,
+            scenes: scenes)
     }
 
     /// Returns the handler of a kind of wakes.
@@ -37,9 +42,8 @@ public struct ScenarioApp: Record, Equatable {
             case .transfer: handlers.transfer
             case .task: handlers.task
             case .voip: handlers.voip
-            case .location: handlers.location
             // Scenarios have no such events.
-            case .bluetooth, .health: nil
+            case .location, .bluetooth, .health: nil
             }
         return own ?? handler
     }
@@ -47,7 +51,9 @@ public struct ScenarioApp: Record, Equatable {
     enum Constraints {
         static let id: Constraint<String> = .identifier
         static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let launchHandlers: Constraint<[String]> = .taskIdentifiers
         static let memoryMB: Constraint<Int> = .range(1...1_048_576)
+        static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers
         static let transfers: Constraint<[TransferPlan]> = .count(0...16)
     }
 }
@@ -63,7 +69,6 @@ public struct Handler: Record, Equatable {
 /// The handlers of an app that differ from ``ScenarioApp/handler``, by the reason of the wake.
 public struct Handlers: Record, Equatable {
     public var fetch: Handler?
-    public var location: Handler?
     public var push: Handler?
     public var task: Handler?
     public var transfer: Handler?
