@@ -44,12 +44,15 @@ struct Simulate: AsyncParsableCommand {
         var scenario = try read()
         if let devices { scenario.devices.count = devices }
         if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
+        let faults = SimulationRun.faults(of: scenario)
+        guard faults.isEmpty else { throw refusal(of: faults.map { "\($0.pointer) \($0.detail)" }) }
         let directory = try report.map { try Self.makeDirectory($0) }
         let run = SimulationRun(scenario, seed: seed, threads: threads, checks: check)
         let began = ContinuousClock.now
         let outcome = try await simulate(run, to: try log.map { try Self.makeFile($0) })
         let elapsed = ContinuousClock.now - began
-        Terminal.write(outcome.summary + "\n" + speed(of: outcome, in: elapsed) + "\n")
+        let cores = min(threads, ProcessInfo.processInfo.activeProcessorCount)
+        Terminal.write(outcome.summary + "\n" + outcome.speed(in: elapsed, cores: cores) + "\n")
         if let directory {
             try Data(outcome.json).write(to: directory.appending(path: "report.json"))
             try Data(outcome.csv.utf8).write(to: directory.appending(path: "pushes.csv"))
@@ -83,17 +86,14 @@ struct Simulate: AsyncParsableCommand {
         do {
             return try ScenarioFile.read(data)
         } catch {
-            for fault in error.faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
-            throw ExitCode(Self.badFile)
+            throw refusal(of: error.faults.map(\.description))
         }
     }
 
-    private func speed(of report: SimulationReport, in elapsed: Duration) -> String {
-        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
-        let cores = Double(min(threads, ProcessInfo.processInfo.activeProcessorCount))
-        let rate = Int(Double(report.events) / max(seconds, 0.001) / cores)
-        let perDay = Int(report.eventsPerDeviceAndDay)
-        return "  \(Int(seconds * 10) / 10) s, \(rate) events a second and core, \(perDay) events a device and day"
+    /// Prints the faults of the file.
+    private func refusal(of faults: [String]) -> ExitCode {
+        for fault in faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
+        return ExitCode(Self.badFile)
     }
 
     private static func makeDirectory(_ path: String) throws -> URL {

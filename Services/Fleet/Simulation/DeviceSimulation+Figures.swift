@@ -23,6 +23,7 @@ extension DeviceSimulation {
         switch event {
         case .wakeRefused(let refused): context.figures[app].wakesRefused[refused.refusal.rawValue, default: 0] += 1
         case .appTerminated(let ended):
+            if ended.reason == .crash { context.figures[app].crashes += 1 }
             guard ended.reason.isOfSystem else { return }
             context.figures[app].kills[ended.code?.rawValue ?? ended.reason.rawValue, default: 0] += 1
         default: return
@@ -81,7 +82,9 @@ extension DeviceSimulation {
                 context.figures[push.app][push.content].delivered += 1
             }
             let isOnScreen = delivered.app.map { self.push.state.apps[$0]?.foreground == true } ?? false
-            if push.content == .silent ? isOnScreen : delivered.willPresent {
+            // Before `UNUserNotificationCenter`, nobody asks the app whether it presents an alert.
+            let isPresented = delivered.willPresent && profile.has(.userNotificationCenter)
+            if push.content == .silent ? isOnScreen : isPresented {
                 arrive(delivered.notification, at: time, &context)
             }
         case .wakeGranted(let granted):
@@ -116,7 +119,7 @@ extension DeviceSimulation {
                 case .stored: "Still stored"
                 case .held: "Still held"
                 case .received, .inFlight, .acknowledged: "Still under way"
-                case nil: "Not shown"
+                case nil: awaited[id]?.isReceived == true ? "Not shown" : "Still under way"
                 }
             lose(id, why, &context)
         }

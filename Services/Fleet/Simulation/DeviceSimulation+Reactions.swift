@@ -35,18 +35,22 @@ extension DeviceSimulation {
             }
             schedule(.startUp, of: app, after: .seconds(1.0))
             startTransfers(.opening, of: app, context)
+            // A scene enters the foreground at a launch too, in this event or in the next one.
+            apps[app].isLaunching = !launched.callbacks.contains(.sceneWillEnterForeground)
         case .appActivated(let activated):
-            if activated.callbacks.contains(.willEnterForeground) { startTransfers(.opening, of: app, context) }
+            let enters = activated.callbacks.contains { $0 == .willEnterForeground || $0 == .sceneWillEnterForeground }
+            if enters, !apps[app].isLaunching { startTransfers(.opening, of: app, context) }
+            apps[app].isLaunching = false
         case .appBackgrounded(let left):
-            if left.deadline != nil {
-                schedule(.completeCallback(.didEnterBackground), of: app, after: Self.answerTime)
+            apps[app].isLaunching = false
+            if left.deadline != nil, let callback = left.callbacks.last {
+                schedule(.completeCallback(callback), of: app, after: Self.answerTime)
             }
         case .appTerminating: schedule(.completeCallback(.willTerminate), of: app, after: Self.answerTime)
         case .appTerminated(let ended): if ended.from != .notRunning { apps[app].run += 1 }
         case .appWoken(let woken): react(to: woken, of: app, &context)
         case .wakeExpiring(let expiring):
-            let handler = context.plan.scenario.apps[app].handler(of: .task)
-            guard !handler.result.parts.allSatisfy({ $0.key == .neverReturns }) else { return }
+            guard hangingTasks.remove(expiring.wake) == nil else { return }
             schedule(.completeWake(expiring.wake, .task, .failed, bytes: 0), of: app, after: Self.answerTime)
         default: break
         }
@@ -67,7 +71,10 @@ extension DeviceSimulation {
         var (takes, result) = handler.outcome(&random)
         let hangs = activeFaults.contains { faults[$0].kind == .neverReturns(app: name) }
         if hangs { result = .neverReturns }
-        guard result != .neverReturns else { return }
+        guard result != .neverReturns else {
+            if woken.reason == .task { hangingTasks.insert(woken.wake) }
+            return
+        }
         takes = max(takes, .milliseconds(1))
         schedule(.completeWake(woken.wake, woken.reason, result, bytes: handler.bytes.bytes), of: app, after: takes)
     }

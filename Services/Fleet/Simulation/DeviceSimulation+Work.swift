@@ -24,11 +24,10 @@ extension DeviceSimulation {
             guard push.state.messages[id]?.willPresent == true else { return }
             try submit(.present(notification: id, options: [.banner, .list]), &context)
         case .openNotification(let id): try openNotification(id, &context)
+        case .leave(let use):
+            if use == uses { try goHome(&context) }
         case .lock: try lock(&context)
-        case .receive(let number, let item, let isRepeated):
-            // A late push counts from its sending, a repeated one from the repetition.
-            let sentAt = isRepeated ? now : sent(number)
-            try receive(number, item: item, isRepeated: isRepeated, sentAt: sentAt, &context)
+        case .receive(let push): try receive(push, &context)
         case .claimAttempt(let task, let epoch): try claim(task, epoch, &context)
         case .progress(let task, let epoch): try progress(task, epoch, &context)
         case .startUp, .completeWake, .completeCallback, .crash, .returnFromDownload, .startTransfer: return
@@ -48,8 +47,8 @@ extension DeviceSimulation {
         case .returnFromDownload(let session, let task):
             try submit(.returnFromCallback(app: app.id, session: session, task: task), &context)
         case .startTransfer(let plan): try startTransfer(plan, of: index, app, &context)
-        case .begin, .beginFault, .endFault, .connect, .acknowledge, .present, .openNotification, .lock, .receive,
-            .claimAttempt, .progress:
+        case .begin, .beginFault, .endFault, .connect, .acknowledge, .present, .openNotification, .leave, .lock,
+            .receive, .claimAttempt, .progress:
             return
         }
     }
@@ -72,11 +71,12 @@ extension DeviceSimulation {
         try submitTasks(of: app, &context)
     }
 
-    /// Submits a request for each permitted task that has none: the first for a refresh, the others for processing.
+    /// Submits a request for each permitted task that has none: the first for a refresh if the app has the mode
+    /// `fetch`, the others for processing.
     private mutating func submitTasks(of app: ScenarioApp, _ context: inout PartitionContext) throws {
         guard profile.has(.backgroundTaskScheduler) else { return }
         for (number, identifier) in app.permittedTaskIdentifiers.enumerated() {
-            let kind: TaskRequestKind = number == 0 ? .refresh : .processing
+            let kind: TaskRequestKind = number == 0 && app.backgroundModes.contains(.fetch) ? .refresh : .processing
             let isPending = fetch.state.apps[app.id]?.tasks[identifier] != nil
             let mode: BackgroundMode = kind == .refresh ? .fetch : .processing
             guard !isPending, app.backgroundModes.contains(mode) else { continue }
@@ -104,7 +104,7 @@ extension DeviceSimulation {
         case .task: completion.success = result != .failed
         case .transfer, .location, .voip, .bluetooth, .health: break
         }
-        let loaded = plannedNetwork.word == .none ? 0 : bytes
+        let loaded = network.word == .none ? 0 : bytes
         if loaded > 0 {
             completion.bytesReceived = loaded
             context.figures.bytes[network.word.rawValue, default: 0] += loaded
@@ -120,6 +120,10 @@ extension DeviceSimulation {
             try submit(.updateConditions(report), &context)
             try settle(&context)
         }
-        try submit(.open(notification: id), &context)
+        guard try submit(.open(notification: id), &context) == nil else { return }
+        uses += 1
+        var random = draw(.answers, context)
+        let stay = context.plan.scenario.people[device.group].habits.stay.drawn(&random)
+        schedule(.leave(use: uses), after: stay)
     }
 }

@@ -6,7 +6,7 @@ import PushCore
 import Scenarios
 import Timeline
 
-// The person, the surroundings, the provider and the faults of a device.
+// The person and the surroundings of a device.
 extension DeviceSimulation {
     /// The time from the home screen to the lock of the device (our choice).
     static let timeToLock = Interval.seconds(5.0)
@@ -44,10 +44,7 @@ extension DeviceSimulation {
         let names = context.plan.scenario.apps
         switch action {
         case .open(let app): try open(names[app].id, &context)
-        case .home:
-            guard let app = lifecycle.state.foreground else { return }
-            try submit(.transition(app: app, .home), &context)
-            schedule(.lock, after: Self.timeToLock)
+        case .home: try goHome(&context)
         case .forceQuit(let app):
             let name = names[app].id
             guard lifecycle.state.switcher.contains(name) || lifecycle.state.apps[name]?.state != .notRunning else {
@@ -55,6 +52,7 @@ extension DeviceSimulation {
             }
             try submit(.transition(app: name, .swipe), &context)
         case .network(let network):
+            try reportProgress(&context)
             plannedNetwork = network
             try reportNetwork(&context)
         case .battery(let level, let isCharging):
@@ -71,13 +69,14 @@ extension DeviceSimulation {
             registration.profile = name
             profile = context.policies.lifecycle[name]
             try submit(.register(registration), &context)
-            try submit(.power(.reboot), &context)
+            if lifecycle.state.isPoweredOn { try submit(.power(.reboot), &context) }
         }
     }
 
     /// The person opens an app, with the device unlocked. A device that is off stays off.
     private mutating func open(_ app: String, _ context: inout PartitionContext) throws {
         guard lifecycle.state.isPoweredOn, let record = lifecycle.state.apps[app] else { return }
+        uses += 1
         if lifecycle.state.conditions.locked == true {
             var report = ConditionsReport()
             report.locked = false
@@ -86,6 +85,13 @@ extension DeviceSimulation {
         }
         guard record.state != .active else { return }
         try submit(.transition(app: app, record.state == .notRunning ? .launch : .open), &context)
+    }
+
+    /// The person leaves the app on screen.
+    mutating func goHome(_ context: inout PartitionContext) throws {
+        guard let app = lifecycle.state.foreground else { return }
+        try submit(.transition(app: app, .home), &context)
+        schedule(.lock, after: Self.timeToLock)
     }
 
     /// Locks the device unless it is in use again.
@@ -113,96 +119,10 @@ extension DeviceSimulation {
         return report
     }
 
-    private mutating func reportNetwork(_ context: inout PartitionContext) throws {
-        try reportProgress(&context)
+    /// Reports the new network. Call ``reportProgress(_:)`` before the network changes.
+    mutating func reportNetwork(_ context: inout PartitionContext) throws {
         var report = ConditionsReport()
         report.network = networkReport
-        try submit(.updateConditions(report), &context)
-    }
-
-    // MARK: Pushes
-
-    /// The provider sends a push. It has no token before the first launch of the app.
-    mutating func send(_ number: Int, _ planned: PlannedPush, _ context: inout PartitionContext) throws {
-        var delay = Interval.zero
-        for fault in activeFaults.sorted() {
-            var random = draw(.faults, context)
-            switch faults[fault].kind {
-            case .latePushes(let span): delay = delay + span.drawn(&random)
-            case .doubledPushes(let share) where random.holds(share):
-                schedule(
-                    .receive(push: number, item: planned.item, isRepeated: true), after: delay + .seconds(1.0))
-            default: break
-            }
-        }
-        if delay > .zero {
-            schedule(.receive(push: number, item: planned.item, isRepeated: false), after: delay)
-        } else {
-            try receive(number, item: planned.item, isRepeated: false, sentAt: planned.at, &context)
-        }
-    }
-
-    /// The push service receives a push.
-    mutating func receive(
-        _ number: Int, item: Int, isRepeated: Bool, sentAt: Instant, _ context: inout PartitionContext
-    ) throws {
-        let send = context.plan.scenario.provider.sends[item]
-        let app = send.app.flatMap { context.appIndexes[$0] } ?? 0
-        let name = context.plan.scenario.apps[app].id
-        guard let token = apps[app].token else {
-            context.figures[app].withoutToken += 1
-            return
-        }
-        let id = DecisionIdentifiers.derived(
-            "push", context.seedText, key.description, String(number), isRepeated ? "2" : "1"
-        ).lowercased
-        let expiration = send.expiration?.interval
-        let incoming = IncomingPush(
-            token: send.send == .voip ? apps[app].voipToken ?? token : token, app: name, topic: name,
-            pushType: send.pushType, environment: .production, apnsID: id, notification: id,
-            priority: send.effectivePriority, collapseID: send.collapseID,
-            expiration: expiration.map { sentAt + $0 }, neverStored: expiration == .zero,
-            payload: context.payloads[item].document)
-        awaited[id] = AwaitedPush(sentAt: sentAt, app: app, content: send.send)
-        context.figures[app][send.send].sent += 1
-        if let code = try submit(.receive(incoming), &context) {
-            awaited[id] = nil
-            context.figures[app][send.send].refused[code, default: 0] += 1
-        }
-    }
-
-    // MARK: Faults
-
-    mutating func beginFault(_ number: Int, _ context: inout PartitionContext) throws {
-        let fault = faults[number]
-        if fault.kind.lasts {
-            activeFaults.insert(number)
-            schedule(.endFault(number), after: fault.until - now)
-        }
-        switch fault.kind {
-        case .crash(let app):
-            guard lifecycle.state.apps[app]?.state.isRunning == true else { return }
-            try submit(.transition(app: app, .crash), &context)
-        case .memoryPressure(let pressure): try report(pressure, &context)
-        case .reboot: try submit(.power(.off), &context)
-        case .lostRadio: try reportNetwork(&context)
-        case .clockSkew, .doubledPushes, .kill, .latePushes, .neverReturns: return
-        }
-    }
-
-    mutating func endFault(_ number: Int, _ context: inout PartitionContext) throws {
-        activeFaults.remove(number)
-        switch faults[number].kind {
-        case .memoryPressure: try report(.normal, &context)
-        case .reboot: try submit(.power(.boot), &context)
-        case .lostRadio: try reportNetwork(&context)
-        case .clockSkew, .crash, .doubledPushes, .kill, .latePushes, .neverReturns: return
-        }
-    }
-
-    private mutating func report(_ pressure: MemoryPressure, _ context: inout PartitionContext) throws {
-        var report = ConditionsReport()
-        report.memoryPressure = pressure
         try submit(.updateConditions(report), &context)
     }
 }

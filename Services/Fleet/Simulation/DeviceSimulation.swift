@@ -30,6 +30,10 @@ struct DeviceSimulation {
     let faults: [PlannedFault]
     /// The pushes that are sent but have not arrived.
     var awaited: [String: AwaitedPush] = [:]
+    /// The wakes for tasks whose handlers never return.
+    var hangingTasks: Set<String> = []
+    /// The number of the person's uses of apps.
+    var uses = 0
     /// The transfers in progress.
     var attempts: [TaskKey: SimulatedAttempt] = [:]
     /// The times at which tasks in progress were created.
@@ -96,7 +100,7 @@ struct DeviceSimulation {
             try perform(event.action, &context)
         } else if nextPush < pushes.count, pushes[nextPush].at <= now {
             nextPush += 1
-            try send(nextPush - 1, pushes[nextPush - 1], &context)
+            try send(pushes[nextPush - 1], &context)
         } else if let work = works.min, work.at <= now {
             works.removeMin()
             guard work.run == nil || work.run == work.app.map({ apps[$0].run }) else { return }
@@ -190,9 +194,6 @@ struct DeviceSimulation {
     }
 
     // MARK: Work
-
-    /// Returns the time at which the provider sent a push to this device.
-    func sent(_ number: Int) -> Instant { pushes[number].at }
 
     /// Schedules work of the device; of the current process of an app if `app` is given.
     mutating func schedule(_ kind: Work, of app: Int? = nil, after delay: Interval) {

@@ -23,16 +23,18 @@ extension ExpectationOutcome {
             texts.append("at most \(limit)")
         }
         var measured: [String] = ["\(count) of \(cases.all)"]
-        let sorted = (cases.durations ?? []).sorted()
+        // A case without an end takes longer than any limit.
+        let sorted = (cases.durations ?? []).sorted() + Array(repeating: .endless, count: cases.missing)
         for (percent, limit) in expectation.percentiles {
             texts.append("p\(percent) at most \(limit)")
             guard let value = sorted.percentile(percent) else {
-                // Without a case, no case takes too long.
+                // No late push is what an expectation of late pushes wants. Others need a measured case.
+                isMet = isMet && expectation.what == .pushesLate
                 measured.append("p\(percent) without a case")
                 continue
             }
             isMet = isMet && value <= limit.interval
-            measured.append("p\(percent) \(TimeSpan(value))")
+            measured.append("p\(percent) \(value == .endless ? "never" : "\(TimeSpan(value))")")
         }
         self.init(
             expectation: expectation, holds: count, all: cases.all, isMet: isMet,
@@ -49,8 +51,12 @@ private struct Cases {
     var count = 0
     /// The number that a share refers to.
     var all = 0
+    /// The cases in ``all`` that did not end, for percentiles.
+    var missing: Int { isOfEnds ? max(0, all - (durations?.count ?? 0)) : 0 }
+    private let isOfEnds: Bool
 
     init(_ expectation: Expectation, _ apps: [AppFigures], lateAfter: Interval) {
+        isOfEnds = expectation.what != .pushesLate
         func pushes(_ contents: [Send.Content]) -> [PushFigures] { apps.flatMap { app in contents.map { app[$0] } } }
         func take(_ contents: [Send.Content]) {
             let pushes = pushes(contents)
@@ -89,11 +95,11 @@ private struct Cases {
 }
 
 extension Limit {
-    /// Whether the limit is more than a number of cases. A share of no cases is met.
+    /// Whether the limit is more than a number of cases. A share of no cases is not reached.
     fileprivate func exceeds(_ count: Int, of all: Int) -> Bool {
         switch self {
         case .count(let limit): count < limit
-        case .share(let share): all > 0 && count * 10_000 < share.basisPoints * all
+        case .share(let share): all == 0 || count * 10_000 < share.basisPoints * all
         }
     }
 
@@ -113,6 +119,11 @@ extension Limit: CustomStringConvertible {
         case .share(let share): share.description
         }
     }
+}
+
+extension Interval {
+    /// Longer than every duration of a simulation.
+    fileprivate static let endless = Interval.milliseconds(.max)
 }
 
 extension [Interval] {

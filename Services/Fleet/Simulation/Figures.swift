@@ -40,8 +40,6 @@ struct Figures: Sendable {
 /// The figures of an app.
 struct AppFigures: Sendable {
     var contents: [Send.Content: PushFigures] = [:]
-    /// Sends without a device token. They do not count as pushes.
-    var withoutToken = 0
     /// The ages of the content at openings.
     var contentAges: [Interval] = []
     /// The times from due to completion of refreshes that completed.
@@ -49,6 +47,8 @@ struct AppFigures: Sendable {
     var wakesRefused: [String: Int] = [:]
     /// The ends of processes by the system, by code or reason.
     var kills: [String: Int] = [:]
+    /// The crashes of processes.
+    var crashes = 0
     /// The times from creation to completion of transfers without an error.
     var transfers: [Interval] = []
     var transfersStarted = 0
@@ -60,7 +60,7 @@ struct AppFigures: Sendable {
 
     mutating func add(_ other: AppFigures) {
         for (content, figures) in other.contents { self[content].add(figures) }
-        withoutToken += other.withoutToken
+        crashes += other.crashes
         contentAges += other.contentAges
         refreshes += other.refreshes
         wakesRefused.merge(other.wakesRefused, uniquingKeysWith: +)
@@ -73,6 +73,10 @@ struct AppFigures: Sendable {
 /// The figures of pushes with one kind of content.
 struct PushFigures: Sendable {
     var sent = 0
+    /// Sends without a device token. They are no pushes.
+    var withoutToken = 0
+    /// Copies that the fault `doubledPushes` added. They are not in ``sent``.
+    var doubled = 0
     /// Pushes that were delivered to the device at least once.
     var delivered = 0
     /// The delays of those that arrived, from the sending to the arrival.
@@ -82,8 +86,15 @@ struct PushFigures: Sendable {
     /// Those that the push service refused, by code.
     var refused: [String: Int] = [:]
 
+    /// Whether each sent push has one outcome: it arrived, never arrived or was refused.
+    var isBalanced: Bool {
+        sent == delays.count + never.values.reduce(0, +) + refused.values.reduce(0, +)
+    }
+
     mutating func add(_ other: PushFigures) {
         sent += other.sent
+        withoutToken += other.withoutToken
+        doubled += other.doubled
         delivered += other.delivered
         delays += other.delays
         never.merge(other.never, uniquingKeysWith: +)

@@ -25,6 +25,7 @@ actor Partition {
     private var context: PartitionContext
     private var devices: [DeviceSimulation]
     private var order = Heap<Due>()
+    private let checks: Bool
 
     private struct Due: Comparable {
         var at: Instant
@@ -35,6 +36,7 @@ actor Partition {
 
     init(_ number: Int, of shared: SharedPlan, devices indexes: [Int], checks: Bool) {
         context = shared.context(of: number)
+        self.checks = checks
         devices = indexes.map { DeviceSimulation($0, shared.plan, shared.policies, checks: checks) }
         for index in devices.indices {
             devices[index].schedule(.begin, after: .zero)
@@ -60,6 +62,10 @@ actor Partition {
     /// Ends the statistics.
     func finish(at end: Instant) -> (figures: Figures, violations: [Violation]) {
         for index in devices.indices { devices[index].finish(at: end, &context) }
+        if checks, !context.figures.apps.allSatisfy({ $0.contents.values.allSatisfy(\.isBalanced) }) {
+            context.violations.append(
+                Violation(device: "partition \(context.log.partition)", at: end, rule: "A push has one outcome."))
+        }
         return (context.figures, context.violations)
     }
 }

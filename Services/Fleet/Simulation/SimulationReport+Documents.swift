@@ -39,6 +39,7 @@ extension SimulationReport {
     private func write(_ name: String, _ app: AppFigures, to json: inout JSONWriter) {
         json.object { json in
             json.member("contentAgeSeconds") { $0.write(app.contentAges) }
+            json.member("crashes") { $0.write(app.crashes) }
             json.member("id") { $0.write(name) }
             json.member("kills") { $0.write(app.kills) }
             json.member("pushes") {
@@ -49,17 +50,18 @@ extension SimulationReport {
                         json.member("content") { $0.write(row.content.rawValue) }
                         json.member("delaySeconds") { $0.write(pushes.delays) }
                         json.member("delivered") { $0.write(pushes.delivered) }
+                        json.member("doubled") { $0.write(pushes.doubled) }
                         json.member("inTime") { $0.write(pushes.delays.count - late) }
                         json.member("late") { $0.write(late) }
                         json.member("never") { $0.write(pushes.never) }
                         json.member("refused") { $0.write(pushes.refused) }
                         json.member("sent") { $0.write(pushes.sent) }
+                        json.member("withoutToken") { $0.write(pushes.withoutToken) }
                     }
                 }
             }
             json.member("refreshSeconds") { $0.write(app.refreshes) }
             json.member("refreshes") { $0.write(app.refreshes.count) }
-            json.member("sendsWithoutToken") { $0.write(app.withoutToken) }
             json.member("transferSeconds") { $0.write(app.transfers) }
             json.member("transfersCompleted") { $0.write(app.transfers.count) }
             json.member("transfersStarted") { $0.write(app.transfersStarted) }
@@ -80,6 +82,7 @@ extension SimulationReport {
                 add("late", "", late)
                 for (why, count) in pushes.never.sorted(by: { $0.key < $1.key }) { add("never", why, count) }
                 for (why, count) in pushes.refused.sorted(by: { $0.key < $1.key }) { add("refused", why, count) }
+                add("not sent", "No token", pushes.withoutToken)
             }
         }
         return lines.joined(separator: "\r\n") + "\r\n"
@@ -95,14 +98,17 @@ extension SimulationReport {
                 let percentiles = [50, 90, 99].compactMap { percent in
                     delays.percentile(percent).map { "p\(percent) \($0.seconds) s" }
                 }
+                let other = [(pushes.withoutToken, "without a token"), (pushes.doubled, "doubled")]
+                    .filter { $0.0 > 0 }.map { ", \($0.0) \($0.1)" }.joined()
                 lines.append(
-                    "  \(name) \(content.rawValue): \(pushes.sent) sent, \(delays.count - late) in time, \(late) late; "
+                    "  \(name) \(content.rawValue): \(pushes.sent) sent\(other), \(delays.count - late) in time, \(late) late; "
                         + (["never: \(list(pushes.never))", "refused: \(list(pushes.refused))"] + percentiles)
                         .joined(separator: "; "))
             }
             lines.append(
                 "  \(name): \(app.refreshes.count) refreshes, \(app.transfers.count)/\(app.transfersStarted) transfers; "
-                    + "refused wakes: \(list(app.wakesRefused)); kills: \(list(app.kills))")
+                    + "refused wakes: \(list(app.wakesRefused)); kills: \(list(app.kills)); "
+                    + "crashes: \(app.crashes)")
         }
         lines.append("  bytes: \(list(figures.bytes)); energy: \(figures.energy) mJ")
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in a simulation") }
@@ -110,6 +116,14 @@ extension SimulationReport {
         for violation in violations.prefix(10) { lines.append("  \(violation)") }
         lines.append("  \(events) events, SHA-256 \(digest)")
         return lines.joined(separator: "\n")
+    }
+
+    /// The speed of the simulation as a line of text.
+    public func speed(in elapsed: Duration, cores: Int) -> String {
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        let rate = Int(Double(events) / max(seconds, 0.001) / Double(cores))
+        return "  \(Double(Int(seconds * 10)) / 10) s, \(rate) events a second and core, "
+            + "\(Int(eventsPerDeviceAndDay)) events a device and day"
     }
 
     private func list(_ counts: [String: Int]) -> String {

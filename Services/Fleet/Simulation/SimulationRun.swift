@@ -1,4 +1,5 @@
 public import Foundation
+public import Records
 public import Scenarios
 public import Timeline
 
@@ -32,6 +33,15 @@ public struct SimulationRun: Sendable {
         shared = SharedPlan(ScenarioPlan(scenario, seed: seed))
         self.threads = max(1, threads)
         self.checks = checks
+    }
+
+    /// Returns the reasons why a scenario cannot be simulated, such as values that contradict each other after a change.
+    public static func faults(of scenario: Scenario) -> [FieldError] {
+        var faults = scenario.contradictions
+        if scenario.provider == .external {
+            faults.append(FieldError(pointer: "/provider", detail: "must be a list of sends in a simulation"))
+        }
+        return faults
     }
 
     /// Runs to the end of the scenario, or until the task is cancelled.

@@ -13,9 +13,11 @@ enum Work {
     /// Returns from `willPresent`.
     case present(String)
     case openNotification(String)
+    /// Leaves the app that a notification opened, unless the person did something else since.
+    case leave(use: Int)
     case lock
-    /// A delayed push arrives.
-    case receive(push: Int, item: Int, isRepeated: Bool)
+    /// The push service gets a push that was delayed.
+    case receive(SentPush)
     /// The code of an app after its launch.
     case startUp
     case completeWake(String, WakeReason, HandlerResult, bytes: Int)
@@ -45,6 +47,8 @@ struct ScheduledWork: Comparable {
 struct SimulatedApp {
     /// The number of its process: it increases when a process ends.
     var run = 0
+    /// Whether it launches and has not been active yet.
+    var isLaunching = false
     /// The device token at the provider.
     var token: String?
     /// The PushKit token at the provider.
@@ -53,11 +57,23 @@ struct SimulatedApp {
     var started: [Int]
 }
 
+/// A push on its way from the provider to the push service.
+struct SentPush {
+    /// The identifier of the notification.
+    var id: String
+    var token: String
+    var sentAt: Instant
+    /// The index in ``Provider/sends``.
+    var item: Int
+}
+
 /// A sent push that has not arrived.
 struct AwaitedPush {
     var sentAt: Instant
     var app: Int
     var content: Send.Content
+    /// Whether the push service has it.
+    var isReceived = false
     var isDelivered = false
 }
 

@@ -27,9 +27,27 @@ public struct Expectation: Record, Equatable {
         case kills
         /// Transfers that complete.
         case transfersCompleted = "transfers completed"
+
+        /// Whether a case has a duration, to which percentiles refer.
+        public var hasDuration: Bool {
+            switch self {
+            case .pushesNeverArrived, .wakesRefused, .kills: false
+            case .alertsShown, .silentPushesHandled, .pushesArrived, .pushesLate, .contentAgeAtOpening, .refreshes,
+                .transfersCompleted:
+                true
+            }
+        }
+
+        /// Whether the cases are pushes.
+        public var isOfPushes: Bool {
+            switch self {
+            case .alertsShown, .silentPushesHandled, .pushesArrived, .pushesLate, .pushesNeverArrived: true
+            case .contentAgeAtOpening, .refreshes, .wakesRefused, .kills, .transfersCompleted: false
+            }
+        }
     }
 
-    /// All cases that a share refers to.
+    /// All cases that a share of pushes refers to.
     public enum Base: String, WireEnum {
         /// Pushes that the provider sent.
         case sent

@@ -13,7 +13,7 @@ public struct Group: Record, Equatable {
     public var habits: Defaulted<Habits> = Habits()
     /// When Low Power Mode is on; never if missing.
     public var lowPowerMode: OneOrMore<LowPowerRule>?
-    /// The name of the group, for `to: group NAME` and reports.
+    /// The name of the group, for `to: group NAME`.
     public var name: String?
     /// The networks; always Wi-Fi if missing.
     public var network: Defaulted<NetworkPlan> = NetworkPlan()

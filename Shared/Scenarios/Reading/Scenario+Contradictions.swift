@@ -1,9 +1,9 @@
 import Contracts
-import Records
+public import Records
 
 extension Scenario {
     /// The faults that no single member has, with their JSON pointers.
-    var contradictions: [FieldError] {
+    public var contradictions: [FieldError] {
         var faults = groupFaults + appFaults
         for (index, send) in provider.sends.enumerated() {
             faults += self.faults(of: send).map { FieldError(pointer: "/provider/\(index)\($0.0)", detail: $0.1) }
@@ -50,10 +50,19 @@ extension Scenario {
 
     private var appFaults: [FieldError] {
         var ids: Set<String> = []
-        return apps.enumerated().compactMap { index, app in
-            ids.insert(app.id).inserted
-                ? nil : FieldError(pointer: "/apps/\(index)/id", detail: "must differ from other apps")
+        var faults: [FieldError] = []
+        for (index, app) in apps.enumerated() {
+            if !ids.insert(app.id).inserted {
+                faults.append(FieldError(pointer: "/apps/\(index)/id", detail: "must differ from other apps"))
+            }
+            if app.fetchInterval != nil, !app.backgroundModes.contains(.fetch) {
+                faults.append(
+                    FieldError(
+                        pointer: "/apps/\(index)/fetchInterval",
+                        detail: "must be left out without the background mode fetch"))
+            }
         }
+        return faults
     }
 
     private func unknown(app: String?) -> String? {
@@ -105,6 +114,22 @@ extension Scenario {
         }
         if item.what == .contentAgeAtOpening, hasLimits {
             faults.append(("/what", "must have percentiles as limits, such as p90: 45m"))
+        }
+        if !item.what.hasDuration, !item.percentiles.isEmpty {
+            faults.append(("/what", "must have no percentiles: \(item.what.rawValue) has no duration"))
+        }
+        if !item.what.hasDuration || item.what == .contentAgeAtOpening, item.within != nil {
+            faults.append(("/within", "must be left out for \(item.what.rawValue)"))
+        } else if item.within != nil, !hasLimits {
+            faults.append(("/within", "must be left out without atLeast and atMost"))
+        }
+        if item.of == .delivered, !item.what.isOfPushes || item.what == .pushesNeverArrived {
+            faults.append(("/of", "must be left out for \(item.what.rawValue)"))
+        }
+        let hasShare = [item.atLeast, item.atMost].contains { if case .share = $0 { true } else { false } }
+        if hasShare, item.what == .wakesRefused || item.what == .kills || item.what == .refreshes && item.within == nil
+        {
+            faults.append(("/what", "must have a number as limit, because all cases of \(item.what.rawValue) count"))
         }
         return faults
     }

@@ -84,6 +84,26 @@ struct ScenarioFileTests {
             ])
     }
 
+    @Test(arguments: [
+        ("what: kills, atMost: 5%", "/what"), ("what: wakes refused, atLeast: 5%", "/what"),
+        ("what: refreshes, atLeast: 90%", "/what"), ("what: kills, p90: 1m", "/what"),
+        ("what: pushes never arrived, p90: 1m", "/what"), ("what: kills, atMost: 3, within: 1m", "/within"),
+        ("what: content age at opening, p90: 1h, within: 1m", "/within"),
+        ("what: alerts shown, p90: 1h, within: 1m", "/within"), ("what: kills, atMost: 3, of: delivered", "/of"),
+        ("what: pushes never arrived, atMost: 3, of: delivered", "/of"),
+    ])
+    func `an expectation has no limit without effect`(expectation: String, member: String) {
+        let found = faults(good + "expect: [{\(expectation)}]")
+        #expect(found.count == 1)
+        #expect(found.first?.contains("/expect/0\(member) must ") == true)
+    }
+
+    @Test func `an app has no fetch interval without the mode fetch`() {
+        let found = faults("devices: {count: 3}\napps: [{id: a, fetchInterval: minimum}]")
+        #expect(found.first?.contains("/apps/0/fetchInterval must be left out") == true)
+        #expect(faults("devices: {count: 3}\napps: [{id: a, backgroundModes: [fetch], fetchInterval: never}]") == [])
+    }
+
     @Test func `a scenario with too many sends is refused with the reason`() {
         let text = good + "for: 30d\nprovider: [{at: '00:00', every: 10s, send: silent}]"
         #expect(faults(text).first?.contains("lengthen every or shorten for") == true)

@@ -1,0 +1,189 @@
+import Contracts
+import Foundation
+import Records
+import Scenarios
+import Testing
+import Timeline
+
+@testable import Simulation
+
+/// What small scenarios measure.
+@Suite struct OutcomeTests {
+    /// Runs a scenario of one app on a device, which the person opens at 01:00.
+    private func run(_ members: String, app: String = "", people: String = "", mix: String = "ios18") async throws
+        -> SimulationReport
+    {
+        let text = """
+            {
+              "name": "small", "devices": {"count": 1, "mix": "\(mix)"},
+              "people": [{"habits": {"opens": ["01:00"], "stay": "2m"}, "charging": "00:00-06:00"\(people)}],
+              "apps": [{"id": "news"\(app)}], \(members)
+            }
+            """
+        let report = try await SimulationRun(Scenario(jsonBytes: Array(text.utf8)), checks: true).run()
+        #expect(report.violations == [])
+        return report
+    }
+
+    @Test func `a person leaves an app that a notification opened`() async throws {
+        let report = try await run(
+            #""for": "4h", "provider": [{"at": "02:00", "send": "alert"}, {"at": "03:00", "send": "alert"}]"#,
+            people: #", "notifications": {"opened": "100%", "after": "10s"}"#)
+        #expect(report.figures.openings[2] == 1)
+        #expect(report.figures.openings[3] == 1)
+    }
+
+    @Test func `a push that is late at the end was sent and is under way`() async throws {
+        let report = try await run(
+            #"""
+            "for": "4h", "provider": [{"at": "03:50", "send": "alert"}],
+            "faults": [{"at": "03:40", "for": "10h", "latePushes": "1h"}]
+            """#)
+        let pushes = report.figures[0][.alert]
+        #expect(pushes.sent == 1)
+        #expect(pushes.never == ["Still under way": 1])
+        #expect(pushes.delays.isEmpty)
+    }
+
+    @Test func `copies of a doubled push are not sent pushes`() async throws {
+        let report = try await run(
+            #"""
+            "for": "4h", "provider": [{"at": "02:00", "send": "alert"}],
+            "faults": [
+              {"at": "01:30", "for": "1h", "doubledPushes": "100%"},
+              {"at": "01:40", "for": "1h", "doubledPushes": "100%"}
+            ]
+            """#)
+        let pushes = report.figures[0][.alert]
+        #expect(pushes.sent == 1)
+        #expect(pushes.doubled == 2)
+        #expect(pushes.delays.count == 1)
+        #expect(report.summary.contains("1 sent, 2 doubled"))
+        #expect(report.figures.refusedCalls == [:])
+    }
+
+    @Test func `a device stays off until the last of its restarts ends`() async throws {
+        let report = try await run(
+            #"""
+            "for": "4h", "provider": [{"at": "02:20", "send": "alert"}],
+            "faults": [
+              {"at": "02:00", "for": "30m", "reboot": true}, {"at": "02:10", "for": "5m", "reboot": true}
+            ]
+            """#)
+        #expect(try #require(report.figures[0][.alert].delays.first) > .minutes(10))
+        #expect(report.figures.refusedCalls == [:])
+    }
+
+    @Test func `an alert for an app on screen is not shown before iOS 10`() async throws {
+        let members = #""for": "2h", "provider": [{"at": "01:01", "send": "alert"}]"#
+        let old = try await run(members, mix: "ios9").figures[0][.alert]
+        #expect(old.sent == 1)
+        #expect(old.delays.isEmpty)
+        #expect(try await run(members).figures[0][.alert].delays.count == 1)
+    }
+
+    @Test func `sends without a token are in the summary and in the CSV`() async throws {
+        let report = try await run(#""for": "2h", "provider": [{"at": "00:30", "send": "alert"}]"#)
+        #expect(report.summary.contains("news alert: 0 sent, 1 without a token"))
+        #expect(report.csv.contains("news,alert,not sent,No token,1"))
+    }
+
+    @Test func `crashes are counted`() async throws {
+        let report = try await run(#""for": "2h", "faults": [{"at": "01:01", "crash": "news"}]"#)
+        #expect(report.figures[0].crashes == 1)
+        #expect(report.summary.contains("crashes: 1"))
+    }
+
+    /// Each opening starts a transfer: the launch, and the return from the background.
+    @Test(arguments: ["ios18", "ios12"])
+    func `an app with scenes ends its callbacks and starts each transfer once`(mix: String) async throws {
+        let report = try await run(
+            #""for": "4h""#,
+            app: #", "scenes": true, "handlersReturn": "reported", "transfers": [{"size": "1MB"}]"#,
+            people: #", "name": "x", "notifications": {"opened": "0%"}"#, mix: mix)
+        #expect(report.figures[0].transfersStarted == 1)
+        #expect(report.figures[0].kills == [:])
+    }
+
+    @Test func `a task whose handler hangs is not ended by the app`() async throws {
+        let text = #"""
+            {
+              "name": "tasks", "for": "3d", "devices": {"count": 5},
+              "people": [{"habits": {"opens": ["6 times 08:00-22:00"]}}],
+              "apps": [{
+                "id": "mail", "backgroundModes": ["fetch"], "permittedTaskIdentifiers": ["refresh"],
+                "handler": {"result": {"newData": 50, "neverReturns": 50}}
+              }]
+            }
+            """#
+        let report = try await SimulationRun(Scenario(jsonBytes: Array(text.utf8))).run()
+        #expect(!report.figures[0].kills.isEmpty)
+        #expect(!report.figures[0].refreshes.isEmpty)
+    }
+
+    @Test func `without the mode fetch, the first task is for processing`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).jsonl")
+        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+        defer { try? FileManager.default.removeItem(at: file) }
+        let text = #"""
+            {
+              "name": "tasks", "for": "2h", "devices": {"count": 1},
+              "people": [{"habits": {"opens": ["01:00"]}}],
+              "apps": [{"id": "mail", "backgroundModes": ["processing"], "permittedTaskIdentifiers": ["index"]}]
+            }
+            """#
+        let run = SimulationRun(try Scenario(jsonBytes: Array(text.utf8)))
+        _ = try await run.run(log: try FileHandle(forWritingTo: file))
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        let submitted = lines.filter { $0.contains("fetch.task.submitted") }
+        #expect(!submitted.isEmpty)
+        #expect(submitted.allSatisfy { $0.contains("processing") })
+    }
+
+    @Test func `the speed has tenths of seconds`() async throws {
+        let report = try await run(#""for": "1h""#)
+        #expect(report.speed(in: .milliseconds(1250), cores: 1).hasPrefix("  1.2 s, "))
+    }
+
+    @Test func `an external provider and too many sends are refused`() throws {
+        var scenario = Scenario(devices: DeviceMix(count: 1), apps: [ScenarioApp(id: "news")])
+        #expect(SimulationRun.faults(of: scenario).isEmpty)
+        scenario.provider = .external
+        #expect(SimulationRun.faults(of: scenario).map(\.pointer) == ["/provider"])
+        let send =
+            #"{"devices": {"count": 1}, "apps": [{"id": "a"}], "provider": [{"at": "00:00", "send": "silent", "every": "10s"}]}"#
+        scenario = try Scenario(jsonBytes: Array(send.utf8))
+        #expect(SimulationRun.faults(of: scenario).isEmpty)
+        scenario.duration = TimeSpan(.days(30))
+        #expect(SimulationRun.faults(of: scenario).map(\.pointer) == ["/provider"])
+    }
+
+    // MARK: Expectations
+
+    private func outcome(_ expectation: String, _ app: AppFigures) throws -> ExpectationOutcome {
+        let scenario = Scenario(devices: DeviceMix(count: 1), apps: [ScenarioApp(id: "news")])
+        return ExpectationOutcome(
+            try Expectation(jsonBytes: Array(expectation.utf8)), scenario, Figures(apps: [app]))
+    }
+
+    @Test func `an expectation without a case is not met`() throws {
+        let none = AppFigures()
+        #expect(!(try outcome(#"{"what": "alerts shown", "atLeast": "1%"}"#, none).isMet))
+        #expect(!(try outcome(#"{"what": "alerts shown", "p50": "1h"}"#, none).isMet))
+        #expect(try outcome(#"{"what": "pushes late", "p50": "1h"}"#, none).isMet)
+        #expect(try outcome(#"{"what": "pushes never arrived", "atMost": "1%"}"#, none).isMet)
+    }
+
+    @Test func `a percentile counts pushes that never arrive`() throws {
+        var app = AppFigures()
+        app[.alert].sent = 4
+        app[.alert].delivered = 3
+        app[.alert].delays = [.seconds(1.0), .seconds(2.0)]
+        #expect(try outcome(#"{"what": "alerts shown", "p50": "2s"}"#, app).isMet)
+        let p90 = try outcome(#"{"what": "alerts shown", "p90": "1h"}"#, app)
+        #expect(!p90.isMet)
+        #expect(p90.text.contains("p90 never"))
+        app[.alert].delivered = 2
+        #expect(try outcome(#"{"what": "alerts shown", "of": "delivered", "p90": "2s"}"#, app).isMet)
+    }
+}
