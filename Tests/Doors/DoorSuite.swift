@@ -104,12 +104,14 @@ extension DoorSuite {
         try submit(.changeSettings(app: app, settings), \.lifecycle)
         try submit(.transition(app: app, .launch), \.lifecycle)
         try submit(.completeCallback(app: app, .didFinishLaunching, CallbackCompletion()), \.lifecycle)
+        try submit(.startBluetooth(app: app, .central, BluetoothManager()), \.lifecycle)
         try? submit(.setInterval(app: app, .minimum), \.fetch)
         try? submit(.submitTask(app: app, BackgroundTaskRequest("task", .processing)), \.fetch)
         let generation = Generations.standard[profile]
         let channels = generation.has(.broadcastChannels) ? [Self.channel] : nil
         try submit(.register(app: app, .sandbox, channels: channels), \.push)
         try? submit(.register(app: app, .sandbox, kind: .voip), \.push)
+        try? submit(.startActivity(app: app, activity: Self.activity, Self.activityRequest), \.push)
         try submit(.connect(connection: "c"), \.push)
         guard generation.has(.backgroundSessions) else { return }
         try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
@@ -117,8 +119,21 @@ extension DoorSuite {
             .download(app: app, session: Self.session, TransferRequest(url: "http://files.example/f")), \.transfer)
         try submit(.resume(Self.task), \.transfer)
         try submit(.startAttempt(Self.claim), \.transfer)
+        guard generation.has(.earliestBeginDate) else { return }
+        try submit(
+            .openSession(app: app, session: "delayed", SessionConfiguration(handlesDelayedRequests: true)), \.transfer)
+        let request = TransferRequest(earliestBeginDate: now + .milliseconds(100), url: "http://files.example/d")
+        try submit(.download(app: app, session: "delayed", request), \.transfer)
+        try submit(.resume(Self.delayedTask), \.transfer)
+        while transfer.state(Self.key).task(Self.delayedTask)?.delayedRequest.isPending == false { try advance() }
     }
 
     static let task = TaskKey(app: app, session: session, task: 1)
+    /// A task with a delayed request that waits for an answer.
+    static let delayedTask = TaskKey(app: app, session: "delayed", task: 1)
+    /// A Live Activity of the app.
+    static let activity = "x"
+    private static let activityRequest = LiveActivityRequest(
+        attributesType: nil, channel: nil, contentState: [:], environment: nil, frequentUpdates: false, staleDate: nil)
     static let claim = AttemptClaim(task, epoch: 1, worker: "m")
 }

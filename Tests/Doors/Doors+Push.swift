@@ -30,20 +30,22 @@ extension Door {
                 "attributesType": "Match", "channel": .string(DoorSuite.channel), "contentState": ["score": 0],
                 "environment": "sandbox", "frequentUpdates": true, "staleDate": "2030-01-01T00:00:00.000Z",
             ], \.push
-        ) { .startActivity(app: DoorSuite.app, activity: "x", $0.request) },
+        ) { .startActivity(app: DoorSuite.app, activity: "y", $0.request) },
         .rest(
             LiveActivityUpdateDocument.self,
             ["contentState": ["score": 1], "staleDate": "2030-01-01T00:00:00.000Z"], \.push
         ) {
             .updateActivity(
-                app: DoorSuite.app, activity: "x", contentState: $0.contentState, staleDate: $0.staleDate)
+                app: DoorSuite.app, activity: DoorSuite.activity, contentState: $0.contentState, staleDate: $0.staleDate
+            )
         },
         .rest(
             LiveActivityEndDocument.self,
             ["contentState": ["score": 2], "dismissalDate": "2030-01-01T00:00:00.000Z"], \.push
         ) {
             .endActivity(
-                app: DoorSuite.app, activity: "x", contentState: $0.contentState, dismissalDate: $0.dismissalDate)
+                app: DoorSuite.app, activity: DoorSuite.activity, contentState: $0.contentState,
+                dismissalDate: $0.dismissalDate)
         },
         .rest("push", PresentationDocument.self, ["options": ["banner", "sound"]]),
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },

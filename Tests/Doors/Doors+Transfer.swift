@@ -76,7 +76,8 @@ extension Door {
             let secret = answer.request?.headers.separated.secret.map { _ in "h" }
             try suite.submit(
                 .answerDelayedRequest(
-                    DoorSuite.task, answer.disposition, answer.request?.newRequest(secretHeaders: secret)), \.transfer)
+                    DoorSuite.delayedTask, answer.disposition, answer.request?.newRequest(secretHeaders: secret)),
+                \.transfer)
         },
         Door("an origin's answer", [:]) { _, suite, documents in
             var headers = HTTPHeaders()
