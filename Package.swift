@@ -249,7 +249,9 @@ targets += [
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
         ["FleetService", "Records", "Timeline", "Contracts", "Scenarios", "TestSupport", "Crypto"]),
-    tests("SimulationTests", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Simulation"]),
+    tests(
+        "SimulationTests", "Services/Fleet/Simulation",
+        pure + machines + ["Scenarios", "ScenarioFiles", "Simulation"]),
     // Reads every document that a service accepts with every reader.
     tests(
         "DoorsTests", "Doors",
