@@ -64,8 +64,7 @@ func shared(_ name: String, _ modules: [String], resources: [Resource]? = nil, r
 /// The routes and wiring of a service, and its executable. No service depends on another.
 func service(_ name: String, _ modules: [String], resources: [Resource]? = nil) -> [Target] {
     [
-        library(
-            "\(name)Service", "Services/\(name)/Service", durable + modules, resources: resources, records: true),
+        library("\(name)Service", "Services/\(name)/Service", durable + modules, resources: resources, records: true),
         executable(name.lowercased(), "Services/\(name)/Main", ["\(name)Service", "ServiceKit"]),
     ]
 }
@@ -80,8 +79,10 @@ func machine(_ name: String) -> [Target] {
     ]
 }
 
+/// The modules for JSON, time and the documents of the suite.
+let documents = ["Records", "Timeline", "Contracts"]
 /// The shared modules that do not use the database.
-let pure = ["Records", "Timeline", "Contracts", "Machines", "Collections"]
+let pure = documents + ["Machines", "Collections"]
 let database = ["Postgres", "EventLog", "Runtime"]
 let kit = ["Telemetry", "Identity", "HTTPKit", "ServiceKit", "Hummingbird", "HTTPTypes", "Logging", "ServiceLifecycle"]
 /// The modules of every service.
@@ -105,7 +106,7 @@ var targets: [Target] = [
     shared("Timeline", ["Records"]),
     shared("Contracts", ["Records", "Timeline", "Collections", "Crypto"], records: true),
     shared("Machines", ["Records", "Timeline", "Contracts", "Collections"]),
-    shared("Scenarios", ["Records", "Timeline", "Contracts"], records: true),
+    shared("Scenarios", documents, records: true),
     shared("ScenarioFiles", ["Scenarios", "Yams"]),
     shared("Telemetry", ["Records", "Timeline", "Logging"]),
     shared("Postgres", ["CLibpq", "Telemetry", "Logging", "Collections", "Crypto"]),
@@ -116,8 +117,7 @@ var targets: [Target] = [
         "Runtime", pure + ["Postgres", "EventLog", "Telemetry", "ServiceLifecycle", "Logging"],
         resources: [.embedInCode("Migrations")]),
     shared(
-        "Identity",
-        ["Records", "Timeline", "Postgres", "EventLog", "Logging", "ServiceLifecycle", "JWTKit", "Crypto"]),
+        "Identity", ["Records", "Timeline", "Postgres", "EventLog", "Logging", "ServiceLifecycle", "JWTKit", "Crypto"]),
     shared(
         "HTTPKit",
         database + [
@@ -160,10 +160,7 @@ targets += service(
 targets += [
     library(
         "FleetService", "Services/Fleet/Service",
-        [
-            "Records", "Timeline", "Contracts", "Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore",
-            "NIOHTTP1", "NIOSSL",
-        ]),
+        documents + ["Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore", "NIOHTTP1", "NIOSSL"]),
     // The machines of many devices in one process and in virtual time.
     library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Crypto"]),
     executable(
@@ -212,18 +209,15 @@ targets += [
     tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", "NIOCore", "NIOHTTP1"]),
     tests("RecordsTests", "Shared/Records", ["Records", "MachineTesting", "Collections"]),
     tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
-    tests("ScenariosTests", "Shared/Scenarios", ["Records", "Timeline", "Contracts", "Scenarios"]),
-    tests(
-        "ScenarioFilesTests", "Shared/ScenarioFiles",
-        ["Records", "Timeline", "Contracts", "Scenarios", "ScenarioFiles"]),
+    tests("ScenariosTests", "Shared/Scenarios", documents + ["Scenarios"]),
+    tests("ScenarioFilesTests", "Shared/ScenarioFiles", documents + ["Scenarios", "ScenarioFiles"]),
     tests("MachinesTests", "Shared/Machines", pure + ["MachineTesting"]),
     tests("MachineTestingTests", "Shared/MachineTesting", ["Records", "MachineTesting"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", "Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
     tests(
         "RuntimeTests", "Shared/Runtime",
         pure + database + ["TestSupport", "CounterService", "Logging", "ServiceLifecycle"]),
-    tests(
-        "EventLogTests", "Shared/EventLog", pure + database + ["TestSupport", "Logging"]),
+    tests("EventLogTests", "Shared/EventLog", pure + database + ["TestSupport", "Logging"]),
     tests("EventLogOpsTests", "Shared/EventLogOps", pure + database + ["TestSupport", "Logging", "ServiceLifecycle"]),
     tests("ServiceKitTests", "Shared/ServiceKit", durable + client + ["NIOPosix", "NIOSSL"]),
     tests(
@@ -248,19 +242,15 @@ targets += [
         durable + client + ["LifecycleCore", "OpsService", "NIOPosix", "NIOSSL"]),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
-        ["FleetService", "Records", "Timeline", "Contracts", "Scenarios", "TestSupport", "Crypto"]),
+        documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),
     tests(
-        "SimulationTests", "Services/Fleet/Simulation",
-        pure + machines + ["Scenarios", "ScenarioFiles", "Simulation"]),
+        "SimulationTests", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "ScenarioFiles", "Simulation"]),
     // Reads every document that a service accepts with every reader.
-    tests(
-        "DoorsTests", "Doors",
-        durable + machines + services + ["RandomScenarios", "TestSupport", "AsyncHTTPClient", "NIOHTTP1"]),
+    tests("DoorsTests", "Doors", durable + machines + services + client + ["RandomScenarios"]),
     // The stored form and the JSON of every record: those of events and states, then those of the services.
     tests(
         "GoldenTests", "Golden/Machine", pure + machines + ["MachineTesting", "Traces"], resources: [.copy("Forms")]),
-    tests(
-        "ServiceGoldenTests", "Golden/Service", durable + services + ["TestSupport"], resources: [.copy("Forms")]),
+    tests("ServiceGoldenTests", "Golden/Service", durable + services + ["TestSupport"], resources: [.copy("Forms")]),
     // Runs the executables of the whole suite, and folds the logged events with the machines.
     tests(
         "SuiteTests", "Suite",
