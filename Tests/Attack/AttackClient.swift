@@ -81,10 +81,34 @@ final class AttackClient: Sendable {
         }
         for (name, value) in call.headers { request.headers.add(name: name, value: value) }
         request.body = call.body.map { .bytes(ByteBuffer(bytes: $0)) }
+        return address.hasPrefix("https:")
+            ? try await exchangeToEnd(request, within: seconds) : try await exchange(request, within: seconds)
+    }
+
+    private func exchange(_ request: HTTPClientRequest, within seconds: Int64) async throws -> Answer {
         let response = try await http.execute(request, timeout: .seconds(seconds))
         let isStream = response.headers.first(name: "content-type")?.hasPrefix("text/event-stream") ?? false
         let body = isStream ? ByteBuffer() : try await response.body.collect(upTo: 1 << 24)
         return Answer(status: Int(response.status.code), headers: response.headers, body: body)
+    }
+
+    /// Sends a request that goes on after its time, without its caller. A debug build of AsyncHTTPClient traps if an HTTP/2
+    /// connection without requests gets new settings, and `push` sends them with its first answer.
+    private func exchangeToEnd(_ request: HTTPClientRequest, within seconds: Int64) async throws -> Answer {
+        let (answers, continuation) = AsyncThrowingStream<Answer, any Error>.makeStream()
+        Task {
+            do {
+                continuation.yield(try await exchange(request, within: 60))
+                continuation.finish()
+            } catch { continuation.finish(throwing: error) }
+        }
+        let limit = Task {
+            try await Task.sleep(for: .seconds(seconds))
+            continuation.finish(throwing: HTTPClientError.deadlineExceeded)
+        }
+        defer { limit.cancel() }
+        for try await answer in answers { return answer }
+        throw CancellationError()
     }
 
     /// Reads a stream.
