@@ -35,7 +35,7 @@ import Timeline
                 for kind in WakeKind.allCases { told += try life.holdToItsWord(kind, app) ? 1 : 0 }
             }
         }
-        #expect(told > 1000, "seed \(seed): too few predictions")
+        #expect(told > 5000, "seed \(seed): too few predictions")
     }
 
     /// Checks the invariants in the log of a scenario.
