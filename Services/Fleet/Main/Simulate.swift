@@ -5,6 +5,7 @@ import Records
 import ScenarioFiles
 import Scenarios
 import Simulation
+import Synchronization
 import Timeline
 import UnixSignals
 
@@ -28,9 +29,11 @@ struct Simulate: AsyncParsableCommand {
     var log: String?
     @Option(help: "Writes report.json and pushes.csv to this directory.")
     var report: String?
-    @Flag(help: "Checks all invariants after every event.")
+    @Flag(help: "Checks the invariants after every event, and at the end that each state is the fold of its events.")
     var check = false
 
+    /// The time between two lines of progress where there is no terminal.
+    private static let linePause = Duration.seconds(5)
     /// The exit status for a scenario file with faults.
     private static let badFile: Int32 = 2
 
@@ -64,12 +67,18 @@ struct Simulate: AsyncParsableCommand {
     private func simulate(_ run: SimulationRun, to log: FileHandle?) async throws -> SimulationReport {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let work = Task {
-            try await run.run(log: log) { progress in
+            let lineTime = Mutex(ContinuousClock.now)
+            return try await run.run(log: log) { progress in
                 let line =
                     "\(TimeSpan(progress.simulated))/\(TimeSpan(progress.duration)) · \(progress.devices) devices · "
                     + "\(progress.events) events"
                 if isTerminal { Terminal.write("\r\u{1B}[2K" + line) }
-                if !isTerminal, progress.simulated.milliseconds % 86_400_000 == 0 { Terminal.write(line + "\n") }
+                let isTime = lineTime.withLock { last in
+                    guard last + Self.linePause <= .now else { return false }
+                    last = .now
+                    return true
+                }
+                if !isTerminal, isTime { Terminal.write(line + "\n") }
             }
         }
         let interruption = Task {

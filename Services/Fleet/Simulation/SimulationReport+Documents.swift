@@ -13,7 +13,7 @@ extension SimulationReport {
             json.member("bytes") { $0.write(figures.bytes) }
             json.member("complete") { $0.write(isComplete) }
             json.member("devices") { $0.write(devices) }
-            json.member("energyMillijoules") { $0.write(figures.energy) }
+            json.member("refreshAndTaskMillijoules") { $0.write(figures.energy) }
             json.member("events") { $0.write(events) }
             json.member("expectations") {
                 $0.array(expectations) { json, outcome in
@@ -110,7 +110,7 @@ extension SimulationReport {
                     + "refused wakes: \(list(app.wakesRefused)); kills: \(list(app.kills)); "
                     + "crashes: \(app.crashes)")
         }
-        lines.append("  bytes: \(list(figures.bytes)); energy: \(figures.energy) mJ")
+        lines.append("  bytes: \(list(figures.bytes)); energy of refreshes and tasks: \(figures.energy) mJ")
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in a simulation") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }
         for violation in violations.prefix(10) { lines.append("  \(violation)") }

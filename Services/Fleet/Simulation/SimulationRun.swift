@@ -28,7 +28,7 @@ public struct SimulationRun: Sendable {
     /// - Parameters:
     ///   - seed: replaces the seed of the scenario.
     ///   - threads: the number of partitions that run at once.
-    ///   - checks: Whether all invariants are checked after every event.
+    ///   - checks: whether all invariants are checked.
     public init(_ scenario: Scenario, seed: UInt64? = nil, threads: Int = 1, checks: Bool = false) {
         shared = SharedPlan(ScenarioPlan(scenario, seed: seed))
         self.threads = max(1, threads)

@@ -7,7 +7,7 @@ import Timeline
 
 @testable import Simulation
 
-/// What small scenarios measure.
+/// Small scenarios measure the right outcomes.
 @Suite struct OutcomeTests {
     /// Runs a scenario of one app on a device, which the person opens at 01:00.
     private func run(_ members: String, app: String = "", people: String = "", mix: String = "ios18") async throws
