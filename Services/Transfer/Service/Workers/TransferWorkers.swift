@@ -80,18 +80,22 @@ final class TransferWorkers: Service {
     /// Scans all states on request, when a worker has died, and after each scan interval.
     private func look() async {
         var scanned = ContinuousClock.now
+        var trust = LeaseTrust()
         for await _ in looks.stream {
             do {
-                let dead = try await store.deadWorkers()
+                let expired = try await store.deadWorkers().filter { $0 != id }
+                let canTakeOver = trust.canTakeOver(at: .now)
+                let dead = canTakeOver ? expired : []
                 let isWanted = wantsScan.exchange(false, ordering: .relaxed)
                 guard isWanted || !dead.isEmpty || .now - scanned >= scanInterval else { continue }
-                do { try await scan() } catch {
+                do { try await scan(takesOver: canTakeOver) } catch {
                     wantsScan.store(true, ordering: .relaxed)
                     throw error
                 }
                 scanned = .now
                 for worker in dead { try await store.reap(worker) }
             } catch {
+                trust.databaseFailed(at: .now)
                 logger.warning("failed to look for attempts, will retry", error: error)
             }
         }
@@ -148,12 +152,21 @@ final class TransferWorkers: Service {
     }
 
     /// Scans all states. Offers attempts without a worker, and takes over the attempts of dead workers.
-    private func scan() async throws {
+    ///
+    /// - Parameter takesOver: false while expired leases of other workers mean nothing.
+    private func scan(takesOver: Bool) async throws {
         try await store.forEachPage(of: Self.page) { states in
             let found = states.flatMap { attempts(of: $0.key, TransferMachine(binary: $0.state)) }
             // Reads the leases after the states, because a worker gets its lease before its first attempt.
             let alive = found.isEmpty ? [] : try await store.livingWorkers()
-            for (offer, worker) in found { try await look(at: offer, worker, alive) }
+            for (offer, worker) in found {
+                let owner = worker.flatMap(UUID.init(uuidString:))
+                let isAlive = owner.map { owner in
+                    // The own lease says nothing: the attempt may still run.
+                    owner == id ? running.withLock { $0[offer.slot] != nil } : !takesOver || alive.contains(owner)
+                }
+                if isAlive != true { try await look(at: offer, worker) }
+            }
         }
     }
 
@@ -170,12 +183,10 @@ final class TransferWorkers: Service {
         }
     }
 
-    private func look(at offer: AttemptOffer, _ worker: String?, _ alive: Set<UUID>) async throws {
+    /// Offers an attempt without a worker. Takes over any other, also an own one that does not run, for example after a
+    /// failure of its task.
+    private func look(at offer: AttemptOffer, _ worker: String?) async throws {
         guard let worker else { return offers.add(offer) }
-        if let owner = UUID(uuidString: worker), alive.contains(owner) {
-            // Takes over even an own attempt if it does not run, for example after a failure of its task.
-            guard owner == id, running.withLock({ $0[offer.slot] == nil }) else { return }
-        }
         let claim = AttemptClaim(offer.slot.taskKey, epoch: offer.epoch, worker: worker)
         do {
             // The machine schedules the attempt again, and the tail reports that.

@@ -1,8 +1,11 @@
 import Foundation
 import Logging
+import NIOHTTP1
 import Postgres
 import TestSupport
 import Testing
+
+@testable import TransferService
 
 /// A worker renews its lease while its process lives, whatever the process does.
 @Suite("Leases of transfer workers", .tags(.database, .processes), .serialized) struct WorkerLeases {
@@ -37,5 +40,44 @@ import Testing
             try await suite.sql("SELECT count(*) FROM transfer.workers") == "1"
         }
         await pool.close()
+    }
+
+    /// After an outage of the database all leases have expired, and a scan may be faster than the renewal.
+    @Test func `a worker goes on with its attempts when its lease has expired`() async throws {
+        let (suite, transfer) = try await TransferSuite.start()
+        defer { transfer.signal(SIGTERM) }
+        let bytes = noise(4 << 20, seed: 17)
+        _ = try await suite.send(.PUT, suite.transferPort, "/content/big", bytes)
+        try await suite.prepare("phone")
+        try await suite.proxy.pause()
+        try await suite.downloadSome(of: "big")
+        let dead = UUID()
+        _ = try await suite.sql(
+            """
+            INSERT INTO transfer.workers VALUES ('\(dead)', now() - interval '1 minute');
+            UPDATE transfer.workers SET expires_at = now() - interval '1 minute';
+            CREATE FUNCTION transfer.fail_renewal() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                RAISE 'no renewal';
+            END $$;
+            CREATE TRIGGER fail_renewal BEFORE INSERT OR UPDATE ON transfer.workers
+                FOR EACH ROW EXECUTE FUNCTION transfer.fail_renewal()
+            """)
+        try await eventually(describe: "the scan for attempts of dead workers is over") {
+            try await suite.sql("SELECT count(*) FROM transfer.workers WHERE worker = '\(dead)'") == "0"
+        }
+        suite.proxy.resume()
+        #expect(try await suite.completed(1).ends == ["finished"])
+    }
+}
+
+/// All leases expire during an outage of the database, though their workers live.
+@Suite("Trust in leases") struct LeaseTrusts {
+    @Test func `a failure of the database delays take-overs by the time of a lease`() {
+        var trust = LeaseTrust(lease: .seconds(10))
+        let start = ContinuousClock.now
+        #expect(trust.canTakeOver(at: start))
+        trust.databaseFailed(at: start)
+        trust.databaseFailed(at: start + .seconds(4))
+        #expect([4, 13.9, 14].map { trust.canTakeOver(at: start + .seconds($0)) } == [false, false, true])
     }
 }
