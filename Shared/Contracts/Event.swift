@@ -75,17 +75,17 @@ extension UUID {
         let digits: StaticString = "0123456789abcdef"
         return withUnsafeBytes(of: uuid) { bytes in
             String(unsafeUninitializedCapacity: 36) { text in
-                var place = 0
-                for (index, byte) in bytes.enumerated() {
-                    if [4, 6, 8, 10].contains(index) {
-                        text[place] = UInt8(ascii: "-")
-                        place += 1
+                var index = 0
+                for (number, byte) in bytes.enumerated() {
+                    if [4, 6, 8, 10].contains(number) {
+                        text[index] = UInt8(ascii: "-")
+                        index += 1
                     }
-                    text[place] = digits.utf8Start[Int(byte >> 4)]
-                    text[place + 1] = digits.utf8Start[Int(byte & 0x0F)]
-                    place += 2
+                    text[index] = digits.utf8Start[Int(byte >> 4)]
+                    text[index + 1] = digits.utf8Start[Int(byte & 0x0F)]
+                    index += 2
                 }
-                return place
+                return index
             }
         }
     }

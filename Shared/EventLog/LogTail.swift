@@ -263,12 +263,12 @@ public final class LogTail: Service {
         let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
         for (partition, position) in order {
-            let place = Parameter.partition(partition)
+            let parameter = Parameter.partition(partition)
             let call =
                 switch selection {
                 case .key(let key):
-                    Query(LogReader.ofKey, [place, .key(key), .int(position), .int(chunk)])
-                case .matching: Query(LogReader.all, [place, .int(position), .int(chunk)])
+                    Query(LogReader.ofKey, [parameter, .key(key), .int(position), .int(chunk)])
+                case .matching: Query(LogReader.all, [parameter, .int(position), .int(chunk)])
                 }
             queries.append(call)
         }

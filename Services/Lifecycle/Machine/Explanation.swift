@@ -107,10 +107,10 @@ extension LifecycleMachine {
         outlook.wouldWake = outlook.refusal == nil
         outlook.limitSeconds = policy[registration?.profile ?? .ios18].limit(of: kind)
         outlook.factors = factors.map { factor in
-            var told = Explanation.WakeOutlook.Factor()
-            told.factor = factor.refusal
-            told.blocks = factor.blocks
-            return told
+            var item = Explanation.WakeOutlook.Factor()
+            item.factor = factor.refusal
+            item.blocks = factor.blocks
+            return item
         }
         return outlook
     }

@@ -24,14 +24,14 @@ struct Upkeep: Service {
     /// Runs until graceful shutdown or cancellation: a pass each second while work is left, else every ten minutes.
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            var place: PushStore.Audience?
+            var last: PushStore.Audience?
             var pause = Duration.seconds(5)
             var streak = FailureStreak()
             while (try? await Task.sleep(for: pause)) != nil {
                 do {
                     let leftCounts = try await forgetCounts()
-                    let pass = try await leaveChannels(after: place)
-                    place = pass.place
+                    let pass = try await leaveChannels(after: last)
+                    last = pass.last
                     pause = leftCounts || !pass.isThrough ? .seconds(1) : .seconds(600)
                     streak.end()
                 } catch {
@@ -62,24 +62,24 @@ struct Upkeep: Service {
     ///
     /// - Returns: the audience to continue after (nil: from the beginning), and whether the pass reached the end.
     func leaveChannels(
-        after place: PushStore.Audience?
-    ) async throws -> (place: PushStore.Audience?, isThrough: Bool) {
-        let audiences = try await store.audiences(after: place, limit: limit)
+        after last: PushStore.Audience?
+    ) async throws -> (last: PushStore.Audience?, isThrough: Bool) {
+        let audiences = try await store.audiences(after: last, limit: limit)
         for audience in try await store.withoutChannel(audiences) {
             let keys = try await store.orphans(audience, limit: limit)
-            let told = await tell(keys, audience)
+            let unsubscribed = await unsubscribe(keys, audience)
             // Devices that can take no command now must not delay other audiences.
-            guard !told.isEmpty else { continue }
-            try await store.forget(told, of: audience)
+            guard !unsubscribed.isEmpty else { continue }
+            try await store.forget(unsubscribed, of: audience)
             // The audience may have more devices: the next pass begins with it.
-            guard keys.count < limit else { return (place, false) }
+            guard keys.count < limit else { return (last, false) }
         }
         return audiences.count < limit ? (nil, true) : (audiences.last, false)
     }
 
     /// Returns the devices that are unsubscribed now. A later pass retries a parked device.
-    private func tell(_ keys: [AggregateKey], _ audience: PushStore.Audience) async -> [AggregateKey] {
-        var told: [AggregateKey] = []
+    private func unsubscribe(_ keys: [AggregateKey], _ audience: PushStore.Audience) async -> [AggregateKey] {
+        var unsubscribed: [AggregateKey] = []
         for key in keys {
             do {
                 let command = PushCommand.forgetChannel(app: audience.app, channel: audience.channel)
@@ -92,8 +92,8 @@ struct Upkeep: Service {
                     error: error, metadata: [LogKey.aggregate: "\(key)"])
                 continue
             }
-            told.append(key)
+            unsubscribed.append(key)
         }
-        return told
+        return unsubscribed
     }
 }

@@ -171,9 +171,10 @@ extension TransferMachine {
             session.undelivered.removeAll { event.tasks.contains($0) }
             session.hasNews = false
             if event.finishesEvents { session.hasFinishedEvents = true }
-            let untold = session.undelivered
-            let told = session.tasks.filter { $0.state == .completed && !untold.contains($0.task) }.map(\.task)
-            let dropped = told.dropLast(Self.keptTasks)
+            let undelivered = session.undelivered
+            let delivered = session.tasks.filter { $0.state == .completed && !undelivered.contains($0.task) }.map(
+                \.task)
+            let dropped = delivered.dropLast(Self.keptTasks)
             session.tasks.removeAll { dropped.contains($0.task) }
         }
     }

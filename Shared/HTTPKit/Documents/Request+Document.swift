@@ -68,8 +68,8 @@ extension JSON {
                 return FieldError(pointer: pointer, detail: "has more than \(limit) members")
             }
             for member in members {
-                let place = "\(pointer)/\(member.name.pointerStep)"
-                if let fault = member.value.excess(over: limit, at: place) { return fault }
+                let step = "\(pointer)/\(member.name.pointerStep)"
+                if let fault = member.value.excess(over: limit, at: step) { return fault }
             }
         default: break
         }

@@ -53,7 +53,7 @@ extension Response {
         events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
         patience: TimeAmount = .seconds(30)
     ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
-        let told = chain(events.map(Signal.event), [Signal.end].async)
+        let signals = chain(events.map(Signal.event), [Signal.end].async)
         let (channel, voiding) = (context.channel, context.admission?.voiding)
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
@@ -67,7 +67,7 @@ extension Response {
             // Without a token that can be revoked, this stream never has an element.
             let revoked = (voiding?() ?? AsyncStream<Void> { _ in }).map { Signal.end }
             try await write(": open\n\n")
-            signals: for try await signal in merge(told, beats, revoked).cancelOnGracefulShutdown() {
+            signals: for try await signal in merge(signals, beats, revoked).cancelOnGracefulShutdown() {
                 switch signal {
                 case .event(let event): try await write(event.text)
                 case .heartbeat: try await write(": heartbeat\n\n")

@@ -47,8 +47,8 @@ public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public func with(fieldErrors faults: [FieldError]) -> Problem {
         guard let first = faults.first else { return self }
         // The pointer into a query is the name of a parameter.
-        let place = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
-        let words = place.isEmpty ? first.detail : "\(place) \(first.detail)"
+        let location = status == .badRequest ? first.pointer.dropFirst() : first.pointer[...]
+        let words = location.isEmpty ? first.detail : "\(location) \(first.detail)"
         let rest = faults.count - 1
         return with(
             detail: rest == 0 ? words : "\(words); and \(rest) more \(rest == 1 ? "error" : "errors")", faults: faults)

@@ -38,12 +38,12 @@ extension OpsStore {
             })
         if rows.count > query.limit { list.next = list.items.last?.device }
         // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.
-        let places = Dictionary(
+        let indexes = Dictionary(
             list.items.indices.map { ("device:" + list.items[$0].device, $0) }, uniquingKeysWith: { first, _ in first })
-        let apps = try await pool.execute(Self.apps, .texts(places.keys.sorted()))
+        let apps = try await pool.execute(Self.apps, .texts(indexes.keys.sorted()))
         for (key, name, state, since) in try apps.decode((String, String, String, Instant).self) {
-            guard let place = places[key] else { continue }
-            list.items[place].apps.append(KnownDevice.App(app: name, since: since, state: state))
+            guard let index = indexes[key] else { continue }
+            list.items[index].apps.append(KnownDevice.App(app: name, since: since, state: state))
         }
         return list
     }

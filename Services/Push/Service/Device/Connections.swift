@@ -28,7 +28,7 @@ final class Connections: Service {
         /// Disconnections that are not recorded yet.
         var unnoted: [PushStore.Held] = []
         var isRenewed = false
-        var told: Set<UUID> = []
+        var reported: Set<UUID> = []
         var sweepsFrom = ContinuousClock.now
     }
 
@@ -143,7 +143,7 @@ final class Connections: Service {
         try await restore()
         while let dead = try await store.claim(by: holder) {
             // A parked device keeps its holder for a long time: log each holder once.
-            if own.withLock({ $0.told.insert(dead).inserted }) {
+            if own.withLock({ $0.reported.insert(dead).inserted }) {
                 logger.notice("disconnect devices of lost process", metadata: [LogKey.holder: "\(dead)"])
             }
             var last: UUID?

@@ -43,15 +43,15 @@ struct ProviderRules: Sendable {
     static func suiteTime(ofExpiration seconds: Int64?, at now: Instant, real: Instant) -> Instant? {
         guard let seconds, seconds > 0 else { return nil }
         let latest = real + .days(31)
-        let moment = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
-        return now + (moment - real)
+        let expiration = Instant(milliseconds: min(seconds, latest.milliseconds / 1000) * 1000)
+        return now + (expiration - real)
     }
 
     /// Returns the device token in the path.
     static func token(_ request: ProviderRequest) throws(APNsReason) -> String {
-        let place = "/3/device"
-        guard request.path.hasPrefix(place) else { throw .badPath }
-        let rest = request.path.utf8.dropFirst(place.utf8.count)
+        let prefix = "/3/device"
+        guard request.path.hasPrefix(prefix) else { throw .badPath }
+        let rest = request.path.utf8.dropFirst(prefix.utf8.count)
         guard rest.first ?? UInt8(ascii: "/") == UInt8(ascii: "/") else { throw .badPath }
         let token = rest.dropFirst()
         guard !token.contains(UInt8(ascii: "/")) else { throw .badPath }

@@ -64,8 +64,8 @@ extension PushStore {
 
     /// Returns the next audiences in key order.
     func audiences(after last: Audience?, limit: Int) async throws(PostgresError) -> [Audience] {
-        let place = last ?? Audience(partition: -1, app: "", channel: "")
-        return try await pool.execute(Self.walk, place.parameters + [.int(limit)]).decode((Int, String, String).self)
+        let start = last ?? Audience(partition: -1, app: "", channel: "")
+        return try await pool.execute(Self.walk, start.parameters + [.int(limit)]).decode((Int, String, String).self)
             .map { Audience(partition: $0, app: $1, channel: $2) }
     }
 

@@ -74,10 +74,10 @@ extension PushStore {
     private func entries(
         _ key: AggregateKey, app: String, before cursor: Int
     ) async throws -> (entries: [Entry], end: Int?) {
-        let place = parameters(of: key) + [.int(cursor)]
+        let range = parameters(of: key) + [.int(cursor)]
         let answers = try await pool.execute([
-            Query(Self.receivedOfApp, place + [.text(app), .int(Self.historyStep)]),
-            Query(Self.searched, place, rowsExpected: 1),
+            Query(Self.receivedOfApp, range + [.text(app), .int(Self.historyStep)]),
+            Query(Self.searched, range, rowsExpected: 1),
         ])
         let entries = try answers[0].decode((Int, Instant, [UInt8]).self).map {
             (offset: $0, time: $1, event: try PushEvent.NotificationReceived(jsonBytes: $2, lenient: true))

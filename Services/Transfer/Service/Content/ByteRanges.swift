@@ -48,15 +48,15 @@ enum ByteRanges: Equatable {
     /// Merges a range with those that it overlaps or touches, at the index of the first of them (section 15.3.7.2).
     private static func add(_ range: Range<Int>, to ranges: inout [Range<Int>]) {
         var union = range
-        var place: Int?
+        var target: Int?
         for index in ranges.indices.reversed() {
             let other = ranges[index]
             guard other.lowerBound <= range.upperBound, range.lowerBound <= other.upperBound else { continue }
             union = min(union.lowerBound, other.lowerBound)..<max(union.upperBound, other.upperBound)
             ranges.remove(at: index)
-            place = index
+            target = index
         }
-        ranges.insert(union, at: place ?? ranges.endIndex)
+        ranges.insert(union, at: target ?? ranges.endIndex)
     }
 
     /// Parses one range and clamps it to the size; nil if it is invalid.

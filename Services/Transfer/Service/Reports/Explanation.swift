@@ -48,23 +48,23 @@ struct Explanation: Record {
         poweredOn = device.isPoweredOn
         for (id, session) in view.sessions {
             let key = SessionKey(app: app, session: id)
-            var told = Session()
-            told.identifier = id
-            told.isAttached = session.isAttached
-            told.reasonsAgainstWake = device.reasonsAgainstWake(session, view)
-            told.relaunches = session.relaunches
-            told.delaySeconds = policy.delay(after: session.relaunches)?.seconds
-            told.tasks = session.tasks.filter { $0.state != .completed }.map { task in
-                var told = Task()
-                told.task = task.task
-                told.state = task.state
-                told.isMoving = task.attempt != nil
-                told.isDiscretionary = task.isDiscretionary
-                if task.attempt == nil { told.hindrances = device.hindrances(of: task, in: key, at: now, policy) }
-                told.deadline = task.timeout.until
-                return told
+            var entry = Session()
+            entry.identifier = id
+            entry.isAttached = session.isAttached
+            entry.reasonsAgainstWake = device.reasonsAgainstWake(session, view)
+            entry.relaunches = session.relaunches
+            entry.delaySeconds = policy.delay(after: session.relaunches)?.seconds
+            entry.tasks = session.tasks.filter { $0.state != .completed }.map { task in
+                var document = Task()
+                document.task = task.task
+                document.state = task.state
+                document.isMoving = task.attempt != nil
+                document.isDiscretionary = task.isDiscretionary
+                if task.attempt == nil { document.hindrances = device.hindrances(of: task, in: key, at: now, policy) }
+                document.deadline = task.timeout.until
+                return document
             }
-            sessions.append(told)
+            sessions.append(entry)
         }
     }
 }

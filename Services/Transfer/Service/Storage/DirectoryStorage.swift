@@ -132,9 +132,9 @@ private final class DirectoryFile: StoredFile {
             var buffer = ByteBuffer()
             while buffer.readableBytes < count {
                 let missing = count - buffer.readableBytes
-                let place = off_t(offset + buffer.readableBytes)
+                let position = off_t(offset + buffer.readableBytes)
                 let got = try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: missing) { space in
-                    try uninterrupted("reading a file") { pread(descriptor, space.baseAddress, missing, place) }
+                    try uninterrupted("reading a file") { pread(descriptor, space.baseAddress, missing, position) }
                 }
                 if got == 0 { break }
             }

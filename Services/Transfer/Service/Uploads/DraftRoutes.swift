@@ -86,8 +86,8 @@ struct DraftRoutes: Sendable {
     }
 
     private func head(_ call: Call, _ version: DraftVersion) async throws -> Response {
-        let told: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
-        if version.refusesStateInHead, told.contains(where: { call.request.headers[$0] != nil }) {
+        let state: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
+        if version.refusesStateInHead, state.contains(where: { call.request.headers[$0] != nil }) {
             throw Problem.invalidHeader.with(
                 detail: "HEAD must not have Upload-Offset, Upload-Complete or Upload-Incomplete")
         }
@@ -156,9 +156,9 @@ struct DraftRoutes: Sendable {
         let announced = request.headers[.contentLength].flatMap(naturalNumber)
         let implied = completes ? announced.map { offset + $0 } : nil
         // An invalid number counts as absent.
-        let told = version.knowsPartialUpload ? request.headers[.uploadLength].flatMap(naturalNumber) : nil
-        if let told, let implied, told != implied { throw .inconsistentLength }
-        return told ?? implied
+        let stated = version.knowsPartialUpload ? request.headers[.uploadLength].flatMap(naturalNumber) : nil
+        if let stated, let implied, stated != implied { throw .inconsistentLength }
+        return stated ?? implied
     }
 
     private func location(of upload: Upload, _ request: Request) -> String {
