@@ -4,6 +4,7 @@ import PackageDescription
 /// The packages of others, their lowest versions, and their modules that targets of this package import.
 let outside: [(path: String, version: Version, modules: [String])] = [
     ("hummingbird-project/hummingbird", "2.28.0", ["Hummingbird", "HummingbirdCore"]),
+    ("hummingbird-project/swift-mustache", "2.0.0", ["Mustache"]),
     ("swift-server/swift-service-lifecycle", "2.13.0", ["ServiceLifecycle", "UnixSignals"]),
     ("swift-server/async-http-client", "1.37.0", ["AsyncHTTPClient"]),
     ("vapor/jwt-kit", "5.7.0", ["JWTKit"]),
@@ -108,6 +109,9 @@ var targets: [Target] = [
     shared("Machines", ["Records", "Timeline", "Contracts", "Collections"]),
     shared("Scenarios", documents, records: true),
     shared("ScenarioFiles", ["Scenarios", "Yams"]),
+    shared(
+        "Reports", ["Records", "Timeline", "Collections", "Mustache"], resources: [.embedInCode("Templates")],
+        records: true),
     shared("Telemetry", ["Records", "Timeline", "Logging"]),
     shared("Postgres", ["CLibpq", "Telemetry", "Logging", "Collections", "Crypto"]),
     shared(
@@ -162,11 +166,12 @@ targets += [
         "FleetService", "Services/Fleet/Service",
         documents + ["Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore", "NIOHTTP1", "NIOSSL"]),
     // The machines of many devices in one process and in virtual time.
-    library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Crypto"]),
+    library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"]),
     executable(
         "fleet", "Services/Fleet/Main",
         [
-            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Scenarios", "ScenarioFiles",
+            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Reports", "Scenarios",
+            "ScenarioFiles",
             "ArgumentParser", "UnixSignals",
         ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
@@ -244,7 +249,8 @@ targets += [
         "FleetServiceTests", "Services/Fleet/Service",
         documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),
     tests(
-        "SimulationTests", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "ScenarioFiles", "Simulation"]),
+        "SimulationTests", "Services/Fleet/Simulation",
+        pure + machines + ["Reports", "Scenarios", "ScenarioFiles", "Simulation"]),
     // Reads every document that a service accepts with every reader.
     tests("DoorsTests", "Doors", durable + machines + services + client + ["RandomScenarios"]),
     // The stored form and the JSON of every record: those of events and states, then those of the services.

@@ -2,6 +2,7 @@ import ArgumentParser
 import FleetService
 import Foundation
 import Records
+import Reports
 import ScenarioFiles
 import Scenarios
 import Simulation
@@ -27,7 +28,7 @@ struct Simulate: AsyncParsableCommand {
     var threads = ProcessInfo.processInfo.activeProcessorCount
     @Option(help: "Writes each event to this file as a line of CloudEvents JSON.")
     var log: String?
-    @Option(help: "Writes report.json and pushes.csv to this directory.")
+    @Option(help: "Writes report.html, report.json and pushes.csv to this directory.")
     var report: String?
     @Flag(help: "Checks the invariants after every event, and at the end that each state is the fold of its events.")
     var check = false
@@ -57,8 +58,12 @@ struct Simulate: AsyncParsableCommand {
         let cores = min(threads, ProcessInfo.processInfo.activeProcessorCount)
         Terminal.write(outcome.summary + "\n" + outcome.speed(in: elapsed, cores: cores) + "\n")
         if let directory {
-            try Data(outcome.json).write(to: directory.appending(path: "report.json"))
-            try Data(outcome.csv.utf8).write(to: directory.appending(path: "pushes.csv"))
+            let document = outcome.document
+            try Data(document.jsonBytes).write(to: directory.appending(path: "report.json"))
+            try Data(document.pushesCSV.utf8).write(to: directory.appending(path: "pushes.csv"))
+            let page = directory.appending(path: "report.html")
+            try Data(ReportPage().html(document).utf8).write(to: page)
+            Terminal.write("  report: \(page.path)\n")
         }
         if !outcome.isGood { throw ExitCode(Fleet.failed) }
     }

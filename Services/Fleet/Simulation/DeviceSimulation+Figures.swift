@@ -3,6 +3,7 @@ import Contracts
 import FetchCore
 import LifecycleCore
 import PushCore
+import Reports
 import Scenarios
 import Timeline
 import TransferCore
@@ -11,15 +12,16 @@ import TransferCore
 extension DeviceSimulation {
     mutating func observe(_ event: MachineEvent, at time: Instant, _ context: inout PartitionContext) {
         switch event {
-        case .lifecycle(let event): observe(event, &context)
+        case .lifecycle(let event): observe(event, at: time, &context)
         case .fetch(let event): observe(event, at: time, &context)
         case .push(let event): observe(event, at: time, &context)
         case .transfer(let event): observe(event, at: time, &context)
         }
     }
 
-    private mutating func observe(_ event: LifecycleEvent, _ context: inout PartitionContext) {
+    private mutating func observe(_ event: LifecycleEvent, at time: Instant, _ context: inout PartitionContext) {
         guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+        enter(lifecycle.state.apps[name]?.state ?? .notRunning, app, at: time, &context)
         switch event {
         case .wakeRefused(let refused): context.figures[app].wakesRefused[refused.refusal.rawValue, default: 0] += 1
         case .appTerminated(let ended):
@@ -28,6 +30,18 @@ extension DeviceSimulation {
             context.figures[app].kills[ended.code?.rawValue ?? ended.reason.rawValue, default: 0] += 1
         default: return
         }
+    }
+
+    /// Counts the time in the last state of an app, and begins the next one.
+    private mutating func enter(_ state: AppState, _ app: Int, at time: Instant, _ context: inout PartitionContext) {
+        guard state != apps[app].state else { return }
+        countState(of: app, until: time, &context)
+        apps[app].state = state
+    }
+
+    private mutating func countState(of app: Int, until time: Instant, _ context: inout PartitionContext) {
+        context.figures.states.add(apps[app].state, from: apps[app].stateSince, until: time)
+        apps[app].stateSince = time
     }
 
     private mutating func observe(_ event: FetchEvent, at time: Instant, _ context: inout PartitionContext) {
@@ -103,16 +117,43 @@ extension DeviceSimulation {
 
     private mutating func arrive(_ id: String, at time: Instant, _ context: inout PartitionContext) {
         guard let push = awaited.removeValue(forKey: id) else { return }
+        let why = trails.lastWait(of: id) ?? "Under way"
+        let steps = trails.end(id)
         context.figures[push.app][push.content].delays.append(time - push.sentAt)
+        guard time - push.sentAt > context.plan.scenario.lateAfter.interval else { return }
+        context.figures[push.app][push.content].late[why, default: 0] += 1
+        var history = history(of: id, push, steps, context)
+        history.verdict = "late"
+        history.why = why
+        history.arrivedAt = time
+        context.figures[push.app][push.content].worst.add(history)
     }
 
     private mutating func lose(_ id: String, _ why: String, _ context: inout PartitionContext) {
         guard let push = awaited.removeValue(forKey: id) else { return }
         context.figures[push.app][push.content].never[why, default: 0] += 1
+        var history = history(of: id, push, trails.end(id), context)
+        history.verdict = "never"
+        history.why = why
+        context.figures[push.app][push.content].worst.add(history)
     }
 
-    /// Counts the pushes that have not arrived when the simulation ends.
+    private func history(
+        of id: String, _ push: AwaitedPush, _ steps: [PushStep], _ context: PartitionContext
+    ) -> PushHistory {
+        var history = PushHistory()
+        history.app = context.plan.scenario.apps[push.app].id
+        history.content = push.content.rawValue
+        history.device = device.name
+        history.notification = id
+        history.sentAt = push.sentAt
+        history.steps = steps
+        return history
+    }
+
+    /// Counts the states of the apps, and the pushes that have not arrived, when the simulation ends.
     mutating func finish(at end: Instant, _ context: inout PartitionContext) {
+        for app in apps.indices { countState(of: app, until: end, &context) }
         for id in awaited.keys.sorted() {
             let why =
                 switch push.state.messages[id]?.stage {

@@ -32,6 +32,7 @@ extension DeviceSimulation {
         }
         let first = push(1)
         awaited[first.id] = AwaitedPush(sentAt: planned.at, app: app, content: send.send)
+        trails.begin(first.id)
         context.figures[app][send.send].sent += 1
         context.figures[app][send.send].doubled += copies
         for copy in 0..<copies { schedule(.receive(push(2 + copy)), after: delay + .seconds(Double(1 + copy))) }
@@ -53,6 +54,7 @@ extension DeviceSimulation {
         guard let code = try submit(.receive(incoming), &context), awaited.removeValue(forKey: push.id) != nil else {
             return
         }
+        _ = trails.end(push.id)
         context.figures[app][send.send].refused[code, default: 0] += 1
     }
 }

@@ -40,6 +40,7 @@ struct DeviceSimulation {
     var transferStarts: [TaskKey: Instant] = [:]
     var isConnecting = false
     var check: DeviceCheck?
+    var trails = PushTrails()
 
     private var timeline: DeviceTimeline.Iterator
     private var nextEvent: DeviceEvent?
@@ -59,7 +60,9 @@ struct DeviceSimulation {
         fetch = SimulatedMachine(key, checks: checks) { .fetch($0) }
         push = SimulatedMachine(key, checks: checks) { .push($0) }
         transfer = SimulatedMachine(key, checks: checks) { .transfer($0) }
-        apps = plan.scenario.apps.map { SimulatedApp(started: Array(repeating: 0, count: $0.transfers.count)) }
+        apps = plan.scenario.apps.map {
+            SimulatedApp(stateSince: plan.begin, started: Array(repeating: 0, count: $0.transfers.count))
+        }
         now = plan.begin
         profile = policies.lifecycle[device.profile]
         plannedNetwork = timeline.initial.network
@@ -126,6 +129,7 @@ struct DeviceSimulation {
             try fetch.deliver(event, policies.fetch, &context.fetchSlots, into: &queue)
             try push.deliver(event, policies.push, &context.noSlots, into: &queue)
             try transfer.deliver(event, policies.transfer, &context.noSlots, into: &queue)
+            trails.note(event, own)
             observe(own, at: event.time, &context)
             react(to: own, &context)
         }

@@ -19,6 +19,7 @@ struct Figures: Sendable {
     var refreshesByHour = Array(repeating: 0, count: 24)
     /// The energy of refreshes and tasks, in millijoules.
     var energy = 0
+    var states: StateTimes
 
     subscript(app: Int) -> AppFigures {
         get { apps[app] }
@@ -34,6 +35,7 @@ struct Figures: Sendable {
             refreshesByHour[hour] += other.refreshesByHour[hour]
         }
         energy += other.energy
+        states.add(other.states)
     }
 }
 
@@ -81,10 +83,13 @@ struct PushFigures: Sendable {
     var delivered = 0
     /// The delays of those that arrived, from the sending to the arrival.
     var delays: [Interval] = []
+    /// Those that arrived late, by what they waited for last.
+    var late: [String: Int] = [:]
     /// Those that never arrived, by reason.
     var never: [String: Int] = [:]
     /// Those that the push service refused, by code.
     var refused: [String: Int] = [:]
+    var worst = WorstPushes()
 
     /// Whether each sent push has one outcome: it arrived, never arrived or was refused.
     var isBalanced: Bool {
@@ -97,7 +102,9 @@ struct PushFigures: Sendable {
         doubled += other.doubled
         delivered += other.delivered
         delays += other.delays
+        late.merge(other.late, uniquingKeysWith: +)
         never.merge(other.never, uniquingKeysWith: +)
         refused.merge(other.refused, uniquingKeysWith: +)
+        worst.add(other.worst)
     }
 }

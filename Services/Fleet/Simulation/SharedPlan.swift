@@ -29,7 +29,9 @@ struct SharedPlan: Sendable {
             fetchSlots: SlotAllocator(
                 ceiling: FetchMachine.ceiling(policies.fetch), partition: partition, partitions: Self.partitions),
             log: PartitionLog(partition: partition),
-            figures: Figures(apps: Array(repeating: AppFigures(), count: apps.count)))
+            figures: Figures(
+                apps: Array(repeating: AppFigures(), count: apps.count),
+                states: StateTimes(from: plan.begin, until: plan.end)))
     }
 
     /// Returns the indexes of the devices of each partition.

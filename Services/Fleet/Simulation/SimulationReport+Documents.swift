@@ -1,91 +1,34 @@
-import Records
+import OrderedCollections
+public import Reports
 import Scenarios
 import Timeline
 
-// The report as JSON, CSV and lines of text.
+// The report as a document and as lines of text.
 extension SimulationReport {
-    /// The report as a JSON document with sorted members.
-    public var json: [UInt8] {
-        var writer = JSONWriter()
-        writer.object { json in
-            json.member("apps") { $0.array(zip(apps, figures.apps)) { write($1.0, $1.1, to: &$0) } }
-            json.member("begin") { begin.write(to: &$0) }
-            json.member("bytes") { $0.write(figures.bytes) }
-            json.member("complete") { $0.write(isComplete) }
-            json.member("devices") { $0.write(devices) }
-            json.member("refreshAndTaskMillijoules") { $0.write(figures.energy) }
-            json.member("events") { $0.write(events) }
-            json.member("expectations") {
-                $0.array(expectations) { json, outcome in
-                    json.object { json in
-                        json.member("met") { $0.write(outcome.isMet) }
-                        json.member("text") { $0.write(outcome.text) }
-                    }
-                }
-            }
-            json.member("ignoredFaults") { $0.array(ignoredFaults) { $0.write($1) } }
-            json.member("name") { $0.write(name) }
-            json.member("openingsByHour") { $0.array(figures.openings) { $0.write($1) } }
-            json.member("refreshesByHour") { $0.array(figures.refreshesByHour) { $0.write($1) } }
-            json.member("refusedCalls") { $0.write(figures.refusedCalls) }
-            json.member("seed") { $0.write(String(seed)) }
-            json.member("sha256") { $0.write(digest) }
-            json.member("until") { until.write(to: &$0) }
-            json.member("violations") { $0.array(violations) { $0.write($1.description) } }
-        }
-        return writer.bytes
-    }
-
-    private func write(_ name: String, _ app: AppFigures, to json: inout JSONWriter) {
-        json.object { json in
-            json.member("contentAgeSeconds") { $0.write(app.contentAges) }
-            json.member("crashes") { $0.write(app.crashes) }
-            json.member("id") { $0.write(name) }
-            json.member("kills") { $0.write(app.kills) }
-            json.member("pushes") {
-                $0.array(app.rows) { json, row in
-                    let pushes = row.figures
-                    let late = pushes.delays.count { $0 > lateAfter }
-                    json.object { json in
-                        json.member("content") { $0.write(row.content.rawValue) }
-                        json.member("delaySeconds") { $0.write(pushes.delays) }
-                        json.member("delivered") { $0.write(pushes.delivered) }
-                        json.member("doubled") { $0.write(pushes.doubled) }
-                        json.member("inTime") { $0.write(pushes.delays.count - late) }
-                        json.member("late") { $0.write(late) }
-                        json.member("never") { $0.write(pushes.never) }
-                        json.member("refused") { $0.write(pushes.refused) }
-                        json.member("sent") { $0.write(pushes.sent) }
-                        json.member("withoutToken") { $0.write(pushes.withoutToken) }
-                    }
-                }
-            }
-            json.member("refreshSeconds") { $0.write(app.refreshes) }
-            json.member("refreshes") { $0.write(app.refreshes.count) }
-            json.member("transferSeconds") { $0.write(app.transfers) }
-            json.member("transfersCompleted") { $0.write(app.transfers.count) }
-            json.member("transfersStarted") { $0.write(app.transfersStarted) }
-            json.member("wakesRefused") { $0.write(app.wakesRefused) }
-        }
-    }
-
-    /// The pushes as CSV (RFC 4180): a row for each app, content, verdict and reason.
-    public var csv: String {
-        var lines = ["app,content,verdict,why,count"]
-        for (name, app) in zip(apps, figures.apps) {
-            for (content, pushes) in app.rows {
-                let late = pushes.delays.count { $0 > lateAfter }
-                func add(_ verdict: String, _ why: String, _ count: Int) {
-                    if count > 0 { lines.append("\(name),\(content.rawValue),\(verdict),\(why),\(count)") }
-                }
-                add("in time", "", pushes.delays.count - late)
-                add("late", "", late)
-                for (why, count) in pushes.never.sorted(by: { $0.key < $1.key }) { add("never", why, count) }
-                for (why, count) in pushes.refused.sorted(by: { $0.key < $1.key }) { add("refused", why, count) }
-                add("not sent", "No token", pushes.withoutToken)
-            }
-        }
-        return lines.joined(separator: "\r\n") + "\r\n"
+    /// The report as a document.
+    public var document: Report {
+        var report = Report()
+        report.apps = zip(apps, figures.apps).map { $1.document(of: $0, lateAfter: lateAfter) }
+        report.begin = begin
+        report.bytes = OrderedDictionary(sorting: figures.bytes)
+        report.complete = isComplete
+        report.devices = devices
+        report.events = events
+        report.expectations = expectations.map { ExpectationReport($0.text, met: $0.isMet) }
+        report.ignoredFaults = ignoredFaults
+        report.lateAfter = lateAfter
+        report.name = name
+        report.openingsByHour = figures.openings
+        report.pushes = figures.apps.flatMap { $0.rows.flatMap(\.figures.worst.all) }
+        report.refreshAndTaskMillijoules = figures.energy
+        report.refreshesByHour = figures.refreshesByHour
+        report.refusedCalls = OrderedDictionary(sorting: figures.refusedCalls)
+        report.seed = String(seed)
+        report.sha256 = digest
+        report.states = figures.states.history
+        report.until = until
+        report.violations = violations.map(\.description)
+        return report
     }
 
     /// The report as lines for a terminal.
@@ -139,21 +82,57 @@ extension AppFigures {
     }
 }
 
-extension JSONWriter {
-    fileprivate mutating func write(_ counts: [String: Int]) {
-        object { json in
-            for (name, count) in counts.sorted(by: { $0.key < $1.key }) { json.member(name) { $0.write(count) } }
-        }
+extension AppFigures {
+    fileprivate func document(of app: String, lateAfter: Interval) -> AppReport {
+        var report = AppReport()
+        report.contentAgeSeconds = contentAges.percentiles
+        report.crashes = crashes
+        report.id = app
+        report.kills = OrderedDictionary(sorting: kills)
+        report.pushes = rows.map { content, figures in figures.document(of: content, lateAfter: lateAfter) }
+        report.refreshSeconds = refreshes.percentiles
+        report.refreshes = refreshes.count
+        report.transferSeconds = transfers.percentiles
+        report.transfersCompleted = transfers.count
+        report.transfersStarted = transfersStarted
+        report.wakesRefused = OrderedDictionary(sorting: wakesRefused)
+        return report
     }
+}
 
-    /// Writes the percentiles of durations in seconds.
-    fileprivate mutating func write(_ durations: [Interval]) {
-        let sorted = durations.sorted()
-        object { json in
-            for percent in [50, 90, 95, 99, 100] {
-                guard let value = sorted.percentile(percent) else { continue }
-                json.member("p\(percent)") { value.write(to: &$0) }
-            }
-        }
+extension PushFigures {
+    fileprivate func document(of content: Send.Content, lateAfter: Interval) -> PushReport {
+        var report = PushReport()
+        report.content = content.rawValue
+        var counts = Array(repeating: 0, count: DelayCount.ends.count + 1)
+        for delay in delays { counts[DelayCount.ends.firstIndex { delay <= $0 } ?? DelayCount.ends.count] += 1 }
+        report.delayCounts = zip(counts, DelayCount.ends.map(Optional.some) + [nil]).map { DelayCount($0, upTo: $1) }
+        report.delaySeconds = delays.percentiles
+        report.delivered = delivered
+        report.doubled = doubled
+        report.late = delays.count { $0 > lateAfter }
+        report.lateReasons = OrderedDictionary(sorting: late)
+        report.inTime = delays.count - report.late
+        report.never = OrderedDictionary(sorting: never)
+        report.refused = OrderedDictionary(sorting: refused)
+        report.sent = sent
+        report.withoutToken = withoutToken
+        return report
+    }
+}
+
+extension OrderedDictionary<String, Int> {
+    fileprivate init(sorting counts: [String: Int]) {
+        self.init(uniqueKeysWithValues: counts.sorted { $0.key < $1.key })
+    }
+}
+
+extension [Interval] {
+    /// The percentiles of durations.
+    fileprivate var percentiles: OrderedDictionary<String, Interval> {
+        let sorted = sorted()
+        var values: OrderedDictionary<String, Interval> = [:]
+        for percent in [50, 90, 95, 99, 100] { values["p\(percent)"] = sorted.percentile(percent) }
+        return values
     }
 }

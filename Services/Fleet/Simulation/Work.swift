@@ -45,6 +45,9 @@ struct ScheduledWork: Comparable {
 
 /// An app, as the device knows it.
 struct SimulatedApp {
+    /// Its state, and the time since when.
+    var state = AppState.notRunning
+    var stateSince = Instant.epoch
     /// The number of its process: it increases when a process ends.
     var run = 0
     /// Whether it launches and has not been active yet.

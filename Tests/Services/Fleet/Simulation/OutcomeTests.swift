@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import Records
+import Reports
 import Scenarios
 import Testing
 import Timeline
@@ -85,7 +86,7 @@ import Timeline
     @Test func `sends without a token are in the summary and in the CSV`() async throws {
         let report = try await run(#""for": "2h", "provider": [{"at": "00:30", "send": "alert"}]"#)
         #expect(report.summary.contains("news alert: 0 sent, 1 without a token"))
-        #expect(report.csv.contains("news,alert,not sent,No token,1"))
+        #expect(report.document.pushesCSV.contains("news,alert,not sent,No token,1"))
     }
 
     @Test func `crashes are counted`() async throws {
@@ -163,7 +164,8 @@ import Timeline
     private func outcome(_ expectation: String, _ app: AppFigures) throws -> ExpectationOutcome {
         let scenario = Scenario(devices: DeviceMix(count: 1), apps: [ScenarioApp(id: "news")])
         return ExpectationOutcome(
-            try Expectation(jsonBytes: Array(expectation.utf8)), scenario, Figures(apps: [app]))
+            try Expectation(jsonBytes: Array(expectation.utf8)), scenario,
+            Figures(apps: [app], states: StateTimes(from: .epoch, until: .epoch)))
     }
 
     @Test func `an expectation without a case is not met`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import Records
+import Reports
 import Scenarios
 import Simulation
 import Testing
@@ -52,7 +53,7 @@ import Timeline
         for threads in [1, 2, 5] {
             let next = try await run(Self.busyDay, threads: threads)
             #expect(next.digest == first.digest, "\(threads) threads")
-            #expect(next.json == first.json)
+            #expect(next.document.jsonBytes == first.document.jsonBytes)
         }
     }
 
@@ -102,11 +103,11 @@ import Timeline
         #expect(report.expectations.map(\.isMet) == [true, true, true, false])
         #expect(!report.isGood)
         #expect(
-            report.csv.split(separator: "\r\n") == [
+            report.document.pushesCSV.split(separator: "\r\n") == [
                 "app,content,verdict,why,count", "news,alert,in time,,1", "news,alert,never,Discarded – Expired,1",
                 "news,alert,not sent,No token,1", "news,silent,in time,,1",
             ])
-        let json = try JSON(parsing: report.json)
+        let json = try JSON(parsing: report.document.jsonBytes)
         let app = json["apps"]?.items?.first
         #expect(app?["pushes"]?.items?.first?["withoutToken"]?.int == 1)
         #expect(app?["pushes"]?.items?.first?["delaySeconds"]?["p50"]?.double == 0.2)
@@ -131,7 +132,7 @@ import Timeline
         let report = try await run(train, checks: true)
         #expect(report.violations == [])
         #expect(report.isGood, "\(report.summary)")
-        let json = try JSON(parsing: report.json)
+        let json = try JSON(parsing: report.document.jsonBytes)
         let seconds = try #require(json["apps"]?.items?.first?["transferSeconds"]?["p50"]?.double)
         #expect((630...635).contains(seconds))
         #expect(json["bytes"]?.members?.map(\.name) == ["wifi"])

@@ -1,0 +1,86 @@
+import Contracts
+import DequeModule
+import Foundation
+import Records
+import Reports
+import Timeline
+
+/// The events of the pushes of a device that have not arrived, with their causes.
+struct PushTrails {
+    private struct Step {
+        var at: Instant
+        var status: NotificationStatus
+        /// The event of another service that led to this one.
+        var cause: Event?
+    }
+
+    private var steps: [String: [Step]] = [:]
+    /// The latest events of other services.
+    private var recent = Deque<Event>()
+    private static let mostRecent = 32
+
+    mutating func begin(_ notification: String) { steps[notification] = [] }
+
+    /// Notes an event of the device.
+    mutating func note(_ event: Event, _ own: MachineEvent) {
+        guard case .push(let push) = own else {
+            recent.append(event)
+            if recent.count > Self.mostRecent { recent.removeFirst() }
+            return
+        }
+        guard let status = push.status, steps[status.notification] != nil else { return }
+        let cause = event.causation.flatMap { id in recent.last { $0.id == id } }
+        steps[status.notification]?.append(Step(at: event.time, status: status, cause: cause))
+    }
+
+    /// What a push waited for last; nil if it did not wait on the device or in the push service.
+    func lastWait(of notification: String) -> String? {
+        steps[notification]?.last { $0.status.status.isWait }?.status.status.rawValue
+    }
+
+    /// Ends the trail of a push that arrived or never will.
+    mutating func end(_ notification: String) -> [PushStep] {
+        (steps.removeValue(forKey: notification) ?? []).map { step in
+            var document = PushStep()
+            document.at = step.at
+            document.status = step.status.text
+            document.cause = step.cause?.text
+            return document
+        }
+    }
+}
+
+extension ConsoleStatus {
+    fileprivate var isWait: Bool {
+        switch self {
+        case .storedOffline, .storedPower, .heldBudget, .heldLowPower, .heldRefused: true
+        default: false
+        }
+    }
+}
+
+extension NotificationStatus {
+    /// The status with its cause and its end.
+    fileprivate var text: String {
+        var text = status.rawValue
+        if let cause { text += " " + cause }
+        if let until { text += " until \(until.description.prefix(19).replacing("T", with: " "))" }
+        return text
+    }
+}
+
+extension Event {
+    /// The type with the words of the data, but without identifiers and times.
+    fileprivate var text: String {
+        let members = (try? JSON(parsing: data))?.members ?? []
+        let values = members.compactMap { member -> String? in
+            switch member.value {
+            case .string(let text):
+                UUID(uuidString: text) == nil && Instant(text) == nil ? "\(member.name) \(text)" : nil
+            case .bool(let truth): "\(member.name) \(truth)"
+            default: nil
+            }
+        }
+        return values.isEmpty ? type : "\(type) (\(values.joined(separator: ", ")))"
+    }
+}

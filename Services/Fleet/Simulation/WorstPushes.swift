@@ -1,0 +1,49 @@
+import Contracts
+import Reports
+import Timeline
+
+/// The histories of the latest pushes, and of a few pushes for each reason not to arrive.
+///
+/// What it keeps does not depend on the order of the additions.
+struct WorstPushes: Sendable {
+    /// The number of the latest pushes.
+    private static let mostLate = 10
+    /// The number of pushes for each reason.
+    private static let mostOfReason = 3
+
+    private var late: [PushHistory] = []
+    private var never: [String: [PushHistory]] = [:]
+
+    mutating func add(_ push: PushHistory) {
+        if push.arrivedAt == nil {
+            Self.insert(push, in: &never[push.why, default: []], limit: Self.mostOfReason, Self.isEarlier)
+        } else {
+            Self.insert(push, in: &late, limit: Self.mostLate, Self.isLater)
+        }
+    }
+
+    mutating func add(_ other: WorstPushes) {
+        for push in other.late { add(push) }
+        for push in other.never.values.joined() { add(push) }
+    }
+
+    /// The latest first, then those that did not arrive, by reason and time.
+    var all: [PushHistory] { late + never.sorted { $0.key < $1.key }.flatMap(\.value) }
+
+    private static func insert(
+        _ push: PushHistory, in list: inout [PushHistory], limit: Int, _ precedes: (PushHistory, PushHistory) -> Bool
+    ) {
+        guard list.count < limit || list.last.map({ precedes(push, $0) }) ?? true else { return }
+        list.insert(push, at: list.firstIndex { precedes(push, $0) } ?? list.endIndex)
+        if list.count > limit { list.removeLast() }
+    }
+
+    private static func isEarlier(_ one: PushHistory, _ other: PushHistory) -> Bool {
+        (one.sentAt, one.device, one.notification) < (other.sentAt, other.device, other.notification)
+    }
+
+    private static func isLater(_ one: PushHistory, _ other: PushHistory) -> Bool {
+        func delay(_ push: PushHistory) -> Interval { (push.arrivedAt ?? push.sentAt) - push.sentAt }
+        return delay(one) == delay(other) ? isEarlier(one, other) : delay(one) > delay(other)
+    }
+}

@@ -1,0 +1,232 @@
+import Mustache
+import OrderedCollections
+import Records
+import Timeline
+
+/// A report as one HTML page without outside resources.
+public struct ReportPage: Sendable {
+    private let template: MustacheTemplate
+
+    public init() throws {
+        template = try MustacheTemplate(
+            string: String(decoding: PackageResources.report_mustache, as: UTF8.self))
+    }
+
+    /// Returns the page of a report.
+    public func html(_ report: Report) -> String { template.render(report.context) }
+}
+
+/// The verdicts on a push, each with a colour and a shape.
+enum Verdict: String, CaseIterable {
+    case inTime, late, never, refused
+
+    var word: String { self == .inTime ? "in time" : rawValue }
+
+    var mark: String {
+        switch self {
+        case .inTime: "●"
+        case .late: "◆"
+        case .never: "✕"
+        case .refused: "⊘"
+        }
+    }
+
+    var members: [String: Any] { ["class": rawValue, "mark": mark, "word": word, "verdict": word] }
+}
+
+extension Report {
+    fileprivate var context: [String: Any] {
+        var context: [String: Any] = [
+            "style": String(decoding: PackageResources.report_css, as: UTF8.self),
+            "name": name, "complete": complete, "until": until.minute,
+            "devices": "\(devices.grouped) \(devices == 1 ? "device" : "devices")",
+            "range": "\(begin.minute) to \(until.minute) UTC", "events": "\(events.grouped) events",
+            "expectations": expectations.map { item in
+                [
+                    "class": item.met ? "good" : "bad", "mark": item.met ? "✓" : "✕",
+                    "word": item.met ? "Met" : "Not met", "text": item.text,
+                ]
+            },
+            "violations": violations, "ignoredFaults": ignoredFaults, "lateAfter": lateAfter.text,
+            "verdicts": Verdict.allCases.map(\.members), "apps": apps.map(\.context),
+            "openings": openingsByHour.reduce(0, +).grouped, "refreshes": refreshesByHour.reduce(0, +).grouped,
+            "hoursChart": Charts.hours(openingsByHour, refreshesByHour),
+            "statesChart": states.chart(from: begin), "stateNames": Array(states.seconds.keys),
+            "step": Interval.seconds(Double(states.stepSeconds)).text, "costs": costs,
+        ]
+        let rows = apps.flatMap { app in app.pushes.map { (app.id, $0) } }
+        let reasons = self.reasons
+        context["hasPushes"] = !rows.isEmpty
+        context["rows"] = rows.map { app, row in row.context(of: app, reasons) }
+        context["notes"] = rows.compactMap { app, row in row.note(of: app) }
+        context["hasReasons"] = !reasons.isEmpty
+        context["reasons"] = reasons.map { $0.context(self) }
+        context["hasHistories"] = !pushes.isEmpty
+        context["histories"] = pushes.enumerated().map { $1.context(isOpen: $0 == 0) }
+        context["seed"] = seed
+        context["sha256"] = sha256
+        return context
+    }
+
+    /// A reason for pushes that are not in time.
+    fileprivate struct Reason {
+        var verdict: Verdict
+        var why: String
+        var app: String
+        var content: String
+        var count: Int
+
+        /// The fragment of its address.
+        var id: String { ["reason", verdict.rawValue, app, content, why].joined(separator: "-").fragment }
+    }
+
+    fileprivate var reasons: [Reason] {
+        apps.flatMap { app in
+            app.pushes.flatMap { row in
+                func reasons(_ verdict: Verdict, _ counts: [(String, Int)]) -> [Reason] {
+                    counts.filter { $0.1 > 0 }.map { why, count in
+                        Reason(verdict: verdict, why: why, app: app.id, content: row.content, count: count)
+                    }
+                }
+                return reasons(.late, row.lateReasons.map { ($0.key, $0.value) })
+                    + reasons(.never, row.never.map { ($0.key, $0.value) })
+                    + reasons(.refused, row.refused.map { ($0.key, $0.value) })
+            }
+        }
+    }
+
+    private var costs: [[String: Any]] {
+        var costs = bytes.map { ["name": "Bytes over \($0.key)", "value": $0.value.grouped] }
+        costs.append([
+            "name": "Energy of refreshes and tasks", "value": "\((refreshAndTaskMillijoules / 1000).grouped) J",
+        ])
+        costs += refusedCalls.map { ["name": "Refused calls, \($0.key)", "value": $0.value.grouped] }
+        return costs
+    }
+}
+
+extension Report.Reason {
+    fileprivate func context(_ report: Report) -> [String: Any] {
+        let examples = report.pushes.filter { push in
+            push.app == app && push.content == content && push.verdict == verdict.rawValue && push.why == why
+        }
+        let links = examples.enumerated().map { ["id": $1.id, "label": "\($0 + 1)"] }
+        return verdict.members.merging(
+            [
+                "id": id, "key": "\(app)|\(content)|\(verdict.rawValue)|\(why)", "why": why, "app": app,
+                "content": content, "count": count.grouped, "examples": links,
+            ]
+        ) { $1 }
+    }
+}
+
+extension PushReport {
+    fileprivate func context(of app: String, _ reasons: [Report.Reason]) -> [String: Any] {
+        let lost = never.values.reduce(0, +)
+        let refused = refused.values.reduce(0, +)
+        var context: [String: Any] = [
+            "key": "\(app)|\(content)", "app": app, "content": content, "sent": sent.grouped, "inTime": inTime.grouped,
+            "late": late.grouped, "never": lost.grouped, "refused": refused.grouped,
+            "p50": delaySeconds["p50"].text, "p90": delaySeconds["p90"].text, "p99": delaySeconds["p99"].text,
+            "longest": delaySeconds["p100"].text,
+            "bar": Charts.bar(
+                zip(Verdict.allCases, [inTime, late, lost, refused]).map { ($0.rawValue, $0.word, $1) }),
+        ]
+        for (name, verdict) in [("lateLink", Verdict.late), ("neverLink", .never)] {
+            let reason = reasons.first { $0.app == app && $0.content == content && $0.verdict == verdict }
+            context[name] = reason.map { "#" + $0.id }
+        }
+        return context
+    }
+
+    /// A sentence about what is not in the table.
+    fileprivate func note(of app: String) -> String? {
+        var parts: [String] = []
+        if withoutToken > 0 {
+            parts.append("\(withoutToken.grouped) not sent, because the device had no token yet")
+        }
+        if doubled > 0 { parts.append("\(doubled.grouped) copies of pushes, added by a fault") }
+        return parts.isEmpty ? nil : "\(app), \(content): \(parts.joined(separator: "; "))."
+    }
+}
+
+extension PushHistory {
+    /// The fragment of its address.
+    fileprivate var id: String { "push-\(notification)".fragment }
+
+    fileprivate func context(isOpen: Bool) -> [String: Any] {
+        let verdict = Verdict(rawValue: verdict) ?? .never
+        let delay = arrivedAt.map { ($0 - sentAt).text }
+        var context: [String: Any] = [
+            "id": id, "open": isOpen, "app": app, "content": content, "device": device, "sentAt": sentAt.second,
+            "notification": notification, "summary": delay.map { "\(why), after \($0)" } ?? why,
+            "steps": steps.map { step in
+                var context: [String: Any] = ["at": step.at.second, "status": step.status]
+                context["cause"] = step.cause
+                return context
+            },
+            "end": delay.map { "Arrived, \($0) after it was sent" } ?? "Did not arrive: \(why)",
+        ]
+        context["endAt"] = (arrivedAt ?? steps.last?.at ?? sentAt).second
+        return context.merging(verdict.members) { $1 }
+    }
+}
+
+extension AppReport {
+    fileprivate var context: [String: Any] {
+        func list(_ counts: OrderedDictionary<String, Int>) -> String {
+            counts.isEmpty ? "none" : counts.map { "\($0.value.grouped) \($0.key)" }.joined(separator: ", ")
+        }
+        return [
+            "id": id, "age50": contentAgeSeconds["p50"].text, "age90": contentAgeSeconds["p90"].text,
+            "refreshes": refreshes.grouped, "refresh90": refreshSeconds["p90"].text,
+            "transfers": "\(transfersCompleted.grouped) of \(transfersStarted.grouped)",
+            "transfer90": transferSeconds["p90"].text, "wakesRefused": list(wakesRefused), "kills": list(kills),
+            "crashes": crashes.grouped,
+        ]
+    }
+}
+
+extension StateHistory {
+    /// The chart, with a label for each day, or for every third hour of a single day.
+    fileprivate func chart(from begin: Instant) -> String {
+        let steps = seconds.values.map(\.count).max() ?? 0
+        guard stepSeconds > 0, steps > 0 else { return "" }
+        let pause = steps * stepSeconds > 2 * 86_400 ? 86_400 : 3 * 3600
+        let labels = stride(from: 0, to: steps, by: Swift.max(1, pause / stepSeconds)).map { step in
+            let time = begin + .seconds(Double(step * stepSeconds))
+            return (step, pause == 86_400 ? String(time.minute.prefix(10)) : String(time.minute.suffix(5)))
+        }
+        let counts = seconds.map { name, seconds in (name, seconds.map { Double($0) / Double(stepSeconds) }) }
+        return Charts.stack(counts, labels: labels)
+    }
+}
+
+extension String {
+    /// The text as the fragment of an address: letters, digits and hyphens.
+    fileprivate var fragment: String {
+        String(map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" })
+    }
+}
+
+extension Interval? {
+    fileprivate var text: String { map(\.text) ?? "–" }
+}
+
+extension Interval {
+    /// The duration in its two largest units.
+    var text: String {
+        if self < .seconds(60) { return "\(seconds.short) s" }
+        let total = Int(seconds.rounded())
+        let parts = [(total / 86_400, "d"), (total / 3600 % 24, "h"), (total / 60 % 60, "min"), (total % 60, "s")]
+        let first = parts.firstIndex { $0.0 > 0 } ?? 3
+        return parts[first...].prefix(2).filter { $0.0 > 0 }.map { "\($0) \($1)" }.joined(separator: " ")
+    }
+}
+
+extension Instant {
+    /// The date and the time to a second, in UTC.
+    fileprivate var second: String { String(description.prefix(19)).replacing("T", with: " ") }
+    /// The date and the time to a minute, in UTC.
+    fileprivate var minute: String { String(second.prefix(16)) }
+}
