@@ -82,7 +82,9 @@ extension LifecycleEvent {
         case .wakeExpired(let event): event.app.map { .wakeExpiration(event, app: $0) }
         case .deviceRevoked, .deviceAwoke, .deviceSlept, .deviceInterrupted, .backgroundRefreshChanged, .appPrewarmed,
             .appTerminating, .callbackCompleted, .taskBegun, .taskEnded, .taskExpiring, .activityStarted,
-            .activityStopped, .actionReported, .regionMonitored, .regionUnmonitored, .regionCrossed,
+            .activityStopped, .actionReported, .regionMonitored, .beaconRegionMonitored, .regionUnmonitored,
+            .regionCrossed, .regionStateDetermined, .monitorOpened, .monitorConditionAdded, .monitorConditionRemoved,
+            .monitorConditionChanged, .monitorEventDelivered,
             .significantChangesMonitored, .significantChangesUnmonitored, .significantChangeReported, .visitsMonitored,
             .visitsUnmonitored, .visitReported,
             .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,

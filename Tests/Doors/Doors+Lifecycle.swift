@@ -19,7 +19,9 @@ extension Door {
         .rest(
             ConditionsReport.self,
             [
-                "battery": ["level": 0.5, "charging": true], "locked": true, "lowPowerMode": false,
+                "battery": ["level": 0.5, "charging": true], "bluetooth": "on",
+                "beacons": [["uuid": "E2C56DB5-DFFB-48D2-B060-D0F5A71096E0", "major": 1, "minor": 2]], "locked": true,
+                "lowPowerMode": false,
                 "memoryPressure": "warning", "thermal": "fair", "tower": "228-1-7",
                 "network": ["kind": "wifi", "expensive": false, "constrained": false, "shape": "lte"],
                 "location": ["latitude": 47.37, "longitude": 8.54, "accuracyMeters": 10],
@@ -77,5 +79,17 @@ extension Door {
             ["latitude": 47.37, "longitude": 8.54, "radiusMeters": 100, "notifyOnEntry": true, "notifyOnExit": true],
             \.lifecycle
         ) { .monitorRegion(app: app, region: "r", $0) },
+        .rest(
+            BeaconRegion.self,
+            [
+                "beacon": ["uuid": "E2C56DB5-DFFB-48D2-B060-D0F5A71096E0", "major": 1, "minor": 2],
+                "notifyEntryStateOnDisplay": true, "notifyOnEntry": true, "notifyOnExit": true,
+            ], \.lifecycle
+        ) { .monitorBeaconRegion(app: app, region: "b", $0) },
+        .rest(
+            MonitorCondition.self,
+            ["circle": ["latitude": 47.37, "longitude": 8.54, "radiusMeters": 100], "assuming": "unsatisfied"],
+            \.lifecycle
+        ) { .addMonitorCondition(app: app, monitor: "m", condition: "c", $0) },
     ]
 }

@@ -183,6 +183,10 @@ package struct LifecycleLife: Life {
         case 31, 32, 33:
             var conditions = ConditionsReport()
             conditions.location = anywhere()
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                conditions.beacons = Bool.random(using: &random) ? [beacon] : []
+            }
+            if Int.random(in: 0..<4, using: &random) == 0 { conditions.bluetooth = pick(Switch.allCases) }
             if Int.random(in: 0..<4, using: &random) == 0 { conditions.tower = pick(["208-1-77", "208-1-78"]) }
             return .updateConditions(conditions)
         case 34:
@@ -215,7 +219,12 @@ package struct LifecycleLife: Life {
     }
 
     private mutating func places(_ app: String) -> LifecycleCommand {
-        switch Int.random(in: 0..<8, using: &random) {
+        switch Int.random(in: 0..<12, using: &random) {
+        case 8, 9: return monitors(app)
+        case 10, 11:
+            var region = BeaconRegion(beacon: anyBeacons())
+            region.notifyEntryStateOnDisplay = Bool.random(using: &random)
+            return .monitorBeaconRegion(app: app, region: pick(["home", "shop"]) ?? "shop", region)
         case 6: return Bool.random(using: &random) ? .monitorVisits(app: app) : .stopMonitoringVisits(app: app)
         case 7: return .visit(pick(VisitKind.allCases) ?? .arrival)
         case 0: return .stopMonitoringRegion(app: app, region: "home")
@@ -226,6 +235,28 @@ package struct LifecycleLife: Life {
             region.notifyOnExit = Bool.random(using: &random)
             return .monitorRegion(app: app, region: pick(["home", "work"]) ?? "home", region)
         }
+    }
+
+    private mutating func monitors(_ app: String) -> LifecycleCommand {
+        let monitor = pick(["places", "shops"]) ?? "places"
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: return .removeMonitorCondition(app: app, monitor: monitor, condition: "c")
+        case 1, 2, 3:
+            var condition = MonitorCondition(assuming: pick(MonitoringState.allCases) ?? .unknown)
+            if Bool.random(using: &random) {
+                condition.beacon = anyBeacons()
+            } else {
+                condition.circle = Circle(latitude: 48, longitude: 2, radiusMeters: pick([100, 500]) ?? 100)
+            }
+            return .addMonitorCondition(app: app, monitor: monitor, condition: pick(["c", "d"]) ?? "c", condition)
+        default: return .openMonitor(app: app, monitor: monitor)
+        }
+    }
+
+    private var beacon: Beacon { Beacon(major: 1, minor: 2, uuid: "E2C56DB5-DFFB-48D2-B060-D0F5A71096E0") }
+
+    private mutating func anyBeacons() -> BeaconIdentity {
+        BeaconIdentity(major: pick([1, nil]) ?? nil, minor: pick([2, nil]) ?? nil, uuid: beacon.uuid)
     }
 
     /// Inside the regions, at their boundaries, or far away.

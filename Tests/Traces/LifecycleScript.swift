@@ -62,6 +62,18 @@ extension TraceScript<LifecycleMachine> {
             let region = try Region(json: with.without("identifier"))
             return .monitorRegion(app: app, region: with["identifier"]?.string ?? "", region)
         case "stopMonitoringRegion": return .stopMonitoringRegion(app: app, region: with.string ?? "")
+        case "monitorBeaconRegion":
+            let region = try BeaconRegion(json: with.without("identifier"))
+            return .monitorBeaconRegion(app: app, region: with["identifier"]?.string ?? "", region)
+        case "openMonitor": return .openMonitor(app: app, monitor: with.string ?? "")
+        case "addMonitorCondition":
+            let condition = try MonitorCondition(json: with.without("monitor").without("identifier"))
+            return .addMonitorCondition(
+                app: app, monitor: with["monitor"]?.string ?? "", condition: with["identifier"]?.string ?? "", condition
+            )
+        case "removeMonitorCondition":
+            return .removeMonitorCondition(
+                app: app, monitor: with["monitor"]?.string ?? "", condition: with["identifier"]?.string ?? "")
         case "monitorSignificantChanges": return .monitorSignificantChanges(app: app)
         case "stopMonitoringSignificantChanges": return .stopMonitoringSignificantChanges(app: app)
         case "monitorVisits": return .monitorVisits(app: app)

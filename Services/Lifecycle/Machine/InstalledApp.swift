@@ -56,6 +56,10 @@ public struct InstalledApp: Record, Equatable {
     public var unreportedCalls: [Instant] = []
     /// The monitored regions by identifier. They survive the end of the process.
     public var regions: OrderedDictionary<String, MonitoredRegion> = [:]
+    /// The monitored beacon regions by identifier. They survive the end of the process.
+    public var beaconRegions: OrderedDictionary<String, MonitoredBeaconRegion> = [:]
+    /// The monitors by name. Their conditions survive the end of the process.
+    public var monitors: OrderedDictionary<String, Monitor> = [:]
     /// The monitoring of significant location changes, which survives the end of the process; nil if it is off.
     public var significantChanges: SignificantChanges?
     /// Whether the app monitors visits, which survives the end of the process.
@@ -147,7 +151,8 @@ public struct InstalledApp: Record, Equatable {
         case .newsstand: newsstandWokenAt = time
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
-        case .fetch, .push, .pushToTalk, .transfer, .region, .significantChange, .visit, .refreshTask, .processingTask,
+        case .fetch, .push, .pushToTalk, .transfer, .region, .significantChange, .visit, .monitor, .refreshTask,
+            .processingTask,
             .bluetoothCentral, .bluetoothPeripheral, .health:
             break
         }

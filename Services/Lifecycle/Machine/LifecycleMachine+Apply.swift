@@ -65,12 +65,27 @@ extension LifecycleMachine {
         case .actionReported(let event): apply(event, at: time)
         case .regionMonitored(let event): apply(event, at: time)
         case .regionUnmonitored(let event):
-            change(event.app, at: time) { $0.regions.removeValue(forKey: event.identifier) }
+            change(event.app, at: time) {
+                $0.regions.removeValue(forKey: event.identifier)
+                $0.beaconRegions.removeValue(forKey: event.identifier)
+            }
+        case .beaconRegionMonitored(let event): apply(event, at: time)
+        case .regionStateDetermined: break
+        case .monitorOpened(let event):
+            change(event.app, at: time) { $0.monitors[event.monitor, default: Monitor()].isOpen = true }
+        case .monitorConditionAdded(let event): apply(event, at: time)
+        case .monitorConditionRemoved(let event):
+            change(event.app, at: time) { $0.monitors[event.monitor]?.conditions.removeValue(forKey: event.identifier) }
+        case .monitorConditionChanged(let event): change(event.app, at: time) { event.apply(to: &$0) }
+        case .monitorEventDelivered(let event): apply(event, at: time)
         case .regionCrossed(let event):
             change(event.app, at: time) {
                 $0.regions[event.identifier]?.isInside = event.entered
                 $0.regions[event.identifier]?.beyondSince = nil
-                $0.energy.monitoringBytes += EnergyLedger.crossingBytes
+                $0.beaconRegions[event.identifier]?.isInside = event.entered
+                $0.beaconRegions[event.identifier]?.beyondSince = nil
+                // A beacon needs no data.
+                if $0.regions[event.identifier] != nil { $0.energy.monitoringBytes += EnergyLedger.crossingBytes }
             }
         case .significantChangesMonitored(let event): apply(event, at: time)
         case .significantChangesUnmonitored(let event): change(event.app, at: time) { $0.significantChanges = nil }
@@ -124,7 +139,10 @@ extension LifecycleMachine {
     /// Memory pressure ends prewarmed processes first, without an event of their own.
     private mutating func apply(_ event: LifecycleEvent.ConditionsChanged, at time: Instant) {
         conditions = conditions.merging(event.conditions)
-        if event.conditions.location != nil || event.conditions.tower != nil { trackPlaces(at: time) }
+        let report = event.conditions
+        if report.location != nil || report.tower != nil || report.beacons != nil || report.bluetooth != nil {
+            trackPlaces(at: time)
+        }
         guard let pressure = event.conditions.memoryPressure, pressure != .normal else { return }
         for app in apps.keys { change(app, at: time) { $0.prewarmedAt = nil } }
     }
@@ -265,6 +283,7 @@ extension LifecycleMachine {
             app.wakes = [:]
             app.activities = [:]
             app.endBluetooth()
+            app.closeMonitors()
             app.holdsFileLock = false
             app.lastEnd = Termination(event, at: time)
             guard event.reason == .voipWithoutCall else { return }

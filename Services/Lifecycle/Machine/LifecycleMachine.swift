@@ -86,6 +86,7 @@ public struct LifecycleMachine: Machine {
         case .event(let event): try decision.handle(event)
         case .deadline: decision.enforceLimits()
         }
+        decision.deliverMonitorEvents()
         decision.deliverHealth()
         decision.watchSleep()
         decision.giveNotices()
@@ -120,6 +121,11 @@ extension Decision<LifecycleMachine> {
         case .act(let app, let report): try act(app, report)
         case .monitorRegion(let app, let identifier, let region): try monitor(app, identifier, region)
         case .stopMonitoringRegion(let app, let identifier): try stopMonitoring(app, identifier)
+        case .monitorBeaconRegion(let app, let identifier, let region): try monitor(app, identifier, region)
+        case .openMonitor(let app, let name): try openMonitor(app, name)
+        case .addMonitorCondition(let app, let name, let identifier, let condition):
+            try addCondition(app, name, identifier, condition)
+        case .removeMonitorCondition(let app, let name, let identifier): try removeCondition(app, name, identifier)
         case .monitorSignificantChanges(let app): try monitorSignificantChanges(app)
         case .stopMonitoringSignificantChanges(let app): try stopMonitoringSignificantChanges(app)
         case .monitorVisits(let app): try monitorVisits(app)

@@ -17,6 +17,12 @@ public struct LifecyclePolicy: Sendable, Equatable {
     public static let awakeTime = Interval.seconds(10.0)
     /// The maximum number of monitored regions of an app (Apple, "Region Monitoring": 20).
     public static let regionsPerApp = 20
+    /// The time without a beacon of a region after which the device has left it (secondary sources: up to 30 s).
+    public static let beaconAbsence = Interval.seconds(30.0)
+    /// The maximum number of conditions in all monitors of an app (our choice: as for regions).
+    public static let conditionsPerApp = 20
+    /// The maximum number of monitors of an app (our choice: it keeps the state of a device small).
+    public static let monitorsPerApp = 20
     /// The maximum radius of a region, in metres (our choice).
     public static let regionRadius = 1_000_000.0
     /// The minimum distance beyond a region's boundary, in metres, or the accuracy if worse (secondary sources).
@@ -74,7 +80,7 @@ extension WakeKind {
         case .newsstand: .newsstandHandler
         case .pushToTalk: .pushToTalkHandler
         case .transfer: .backgroundURLSessionHandler
-        case .region, .significantChange, .visit: .locationHandler
+        case .region, .significantChange, .visit, .monitor: .locationHandler
         case .refreshTask: .refreshTask
         case .processingTask: .processingTask
         case .voipPush: .voipPushHandler

@@ -62,6 +62,29 @@ public struct LifecycleRefusal: MachineRefusal {
             .conflict, "region_monitoring_failure", "Region can't be monitored",
             "The region cannot be monitored: \(reason).")
     }
+    /// Apple has no beacon region with a minor number alone.
+    public static let beaconMajorMissing = Self(
+        .unprocessable, "beacon_major_missing", "Major number of the beacon is missing",
+        "A minor number needs a major number.")
+    /// A `CLMonitor` exists in the process that created it.
+    public static func monitorNotOpen(_ monitor: String) -> Self {
+        Self(
+            .conflict, "monitor_not_open", "Monitor is not open",
+            "The process of the app has not opened the monitor \"\(monitor)\". Open it first.")
+    }
+    public static let conditionUnclear = Self(
+        .unprocessable, "condition_unclear", "Condition needs a circle or a beacon",
+        "A condition of a monitor has either a circle or a beacon.")
+    /// `CLMonitor.Event.conditionLimitExceeded`.
+    public static let tooManyConditions = Self(
+        .conflict, "condition_limit_exceeded", "App monitors too many conditions",
+        "An app can monitor \(LifecyclePolicy.conditionsPerApp) conditions: remove one first.")
+    public static let tooManyMonitors = Self(
+        .conflict, "too_many_monitors", "App has too many monitors",
+        "An app can have \(LifecyclePolicy.monitorsPerApp) monitors. A monitor without conditions ends with its process."
+    )
+    public static let bluetoothOff = Self(
+        .conflict, "bluetooth_off", "Bluetooth is off", "The device gets no Bluetooth events while Bluetooth is off.")
     /// The system calls an app only for events that it waits for (Apple, TN3115).
     public static func bluetoothNotAwaited(_ role: BluetoothRole) -> Self {
         Self(

@@ -17,18 +17,12 @@ public struct MonitoredRegion: Record, Equatable {
 
     /// Updates the region with a location. The first location only sets the side.
     mutating func track(_ location: Location, at time: Instant) {
-        let distance = Place(location).distance(to: Place(region))
+        let contains = region.contains(location, wasInside: isInside)
         guard let isInside else {
-            isInside = distance <= region.radiusMeters
+            isInside = contains
             return
         }
-        let cushion = max(LifecyclePolicy.regionCushion, location.accuracyMeters)
-        // A small region has no point that far inside, so half the radius is enough (our choice).
-        let isBeyond =
-            isInside
-            ? distance >= region.radiusMeters + cushion
-            : distance <= region.radiusMeters - min(cushion, region.radiusMeters / 2)
-        beyondSince = isBeyond ? beyondSince ?? time : nil
+        beyondSince = contains != isInside ? beyondSince ?? time : nil
     }
 }
 

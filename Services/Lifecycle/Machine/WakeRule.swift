@@ -15,6 +15,8 @@ struct WakeRule {
 
     /// The callbacks, after those of a launch.
     var handler: [Callback]
+    /// The feature that the generation needs, beyond that of the limit; nil if it needs none.
+    var feature: Feature?
     /// The modes of which the app must declare one; empty if it needs none.
     var modes: [BackgroundMode] = []
     /// Whether a force quit by the user blocks it.
@@ -62,7 +64,13 @@ struct WakeRule {
             handler = [.didUpdateLocations]
             heedsForceQuit = false
             needsLocation = true
+        case .monitor:
+            handler = []
+            heedsForceQuit = !profile.has(.regionsAfterForceQuit)
+            needsLocation = true
+            feature = .locationMonitors
         case .visit:
+            feature = .visits
             handler = [.didVisit]
             heedsForceQuit = false
             needsLocation = true
@@ -123,7 +131,9 @@ extension WakeKind {
         case .transfer: .transferTimeout
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
-        case .region, .significantChange, .visit, .voipSocket, .bluetoothCentral, .bluetoothPeripheral, .health: nil
+        case .region, .significantChange, .visit, .monitor, .voipSocket, .bluetoothCentral, .bluetoothPeripheral,
+            .health:
+            nil
         }
     }
 }

@@ -37,6 +37,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `BGTaskScheduler`, iOS 13.0.
     case backgroundTaskScheduler
+    /// Monitoring of iBeacons.
+    ///
+    /// Source: Apple, "Region Monitoring and iBeacon": beacon region monitoring from iOS 7.0.
+    case beaconRegions
     /// Bluetooth events launch an app after a restart of the device.
     ///
     /// Source: Apple, QA1962, "Conditions Under Which Bluetooth State Restoration Will Relaunch An App": from iOS 11.
@@ -94,6 +98,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `CLLocationManager.allowsBackgroundLocationUpdates`, iOS 9.0.
     case locationFlag
+    /// `CLMonitor`.
+    ///
+    /// Source: Apple, `CLMonitor`, iOS 17.0.
+    case locationMonitors
     /// Pushes that start a location push service extension.
     ///
     /// Source: Apple, `CLLocationPushServiceExtension`, iOS 15.0.
@@ -185,6 +193,7 @@ public enum Feature: String, WireEnum {
         case .backgroundFetch: Span("background fetch", since: 7)
         case .backgroundSessions: Span("background sessions", since: 7)
         case .backgroundTaskScheduler: Span("task requests", since: 13)
+        case .beaconRegions: Span("beacon regions", since: 7)
         case .bluetoothAfterRestart: Span("Bluetooth restoration after a restart", since: 11)
         case .bluetoothRestoration: Span("Bluetooth restoration", since: 7)
         case .broadcastChannels: Span("broadcast channels", since: 18)
@@ -199,6 +208,7 @@ public enum Feature: String, WireEnum {
         case .interruptionLevels: Span("interruption levels", since: 15)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
+        case .locationMonitors: Span("CLMonitor", since: 17)
         case .locationPushes: Span("location pushes", since: 15)
         case .lowDataMode: Span("Low Data Mode", since: 13)
         case .lowPowerMode: Span("Low Power Mode", since: 9)

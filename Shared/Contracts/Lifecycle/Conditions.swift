@@ -3,6 +3,9 @@ public import Records
 /// The conditions of a device. In a change, a missing member did not change.
 public struct Conditions: Record, Equatable {
     public var battery: Battery?
+    /// The iBeacons in range.
+    public var beacons: [Beacon]?
+    public var bluetooth: Switch?
     public var location: Location?
     public var locked: Bool?
     public var lowPowerMode: Bool?
@@ -13,13 +16,15 @@ public struct Conditions: Record, Equatable {
     public var tower: String?
 
     enum Constraints {
+        static let beacons: Constraint<[Beacon]> = .count(0...20)
         static let tower: Constraint<String> = .text(1...64)
     }
 
-    /// The conditions of a new device: unlocked, on Wi-Fi, fully charged and unplugged.
+    /// The conditions of a new device: unlocked, on Wi-Fi, with Bluetooth on, fully charged and unplugged.
     public static var atRegistration: Conditions {
         var conditions = Conditions()
         conditions.battery = Battery()
+        conditions.bluetooth = .on
         conditions.lowPowerMode = false
         conditions.network = Network()
         conditions.locked = false
@@ -38,6 +43,8 @@ public struct Conditions: Record, Equatable {
         merged.memoryPressure = report.memoryPressure ?? memoryPressure
         merged.thermal = report.thermal ?? thermal
         merged.location = report.location ?? location
+        merged.beacons = report.beacons ?? beacons
+        merged.bluetooth = report.bluetooth ?? bluetooth
         merged.tower = report.tower ?? tower
         return merged
     }

@@ -3,6 +3,9 @@ public import Records
 /// A report of some conditions of a device. A missing member does not change, also within a condition.
 public struct ConditionsReport: Record, Equatable {
     public var battery: BatteryReport?
+    /// The iBeacons in range; at most 20 (our choice).
+    public var beacons: [Beacon]?
+    public var bluetooth: Switch?
     public var location: Location?
     public var locked: Bool?
     public var lowPowerMode: Bool?
@@ -12,6 +15,7 @@ public struct ConditionsReport: Record, Equatable {
     public var tower: String?
 
     enum Constraints {
+        static let beacons: Constraint<[Beacon]> = .count(0...20)
         static let tower: Constraint<String> = .text(1...64)
     }
 
@@ -25,6 +29,8 @@ public struct ConditionsReport: Record, Equatable {
         conditions.memoryPressure = memoryPressure
         conditions.thermal = thermal
         conditions.location = location
+        conditions.beacons = beacons
+        conditions.bluetooth = bluetooth
         conditions.tower = tower
         return conditions
     }

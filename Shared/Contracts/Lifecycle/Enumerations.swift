@@ -25,6 +25,10 @@ public enum Callback: String, WireEnum {
     case handleEventsForBackgroundURLSession
     /// `locationManager(_:didEnterRegion:)` and `locationManager(_:didExitRegion:)`.
     case didEnterRegion, didExitRegion
+    /// `locationManager(_:didDetermineState:for:)`, when the display goes on inside a beacon region.
+    case didDetermineState
+    /// An element of `CLMonitor.events`.
+    case monitorEvent
     /// `locationManager(_:didUpdateLocations:)`, for a significant change.
     case didUpdateLocations
     /// `locationManager(_:didVisit:)`.

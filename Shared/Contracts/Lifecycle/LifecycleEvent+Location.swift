@@ -18,6 +18,25 @@ extension LifecycleEvent {
         public var identifier: String
     }
 
+    /// An app started monitoring a beacon region.
+    public struct BeaconRegionMonitored: EventData {
+        public static let type = "lifecycle.beaconRegion.monitored"
+
+        public var app: Nullable<String>
+        public var identifier: String
+        public var region: BeaconRegion
+    }
+
+    /// The display went on inside a beacon region whose app asked for its state.
+    public struct RegionStateDetermined: EventData {
+        public static let type = "lifecycle.regionState.determined"
+
+        public var app: Nullable<String>
+        /// The delegate methods that the system calls if the app is in use. Otherwise it wakes the app.
+        public var callbacks: [Callback]
+        public var identifier: String
+    }
+
     /// The device entered or left a monitored region and stayed there long enough to count.
     public struct RegionCrossed: EventData {
         public static let type = "lifecycle.region.crossed"

@@ -7,7 +7,7 @@ public enum WakeReason: String, WireEnum {
     case push
     /// A background URL session has events.
     case transfer
-    /// A region was entered or left, the device moved far, or a visit began or ended.
+    /// A region was entered or left, a condition of a monitor changed, the device moved far, or a visit began or ended.
     case location
     /// A request to `BGTaskScheduler` is due.
     case task
@@ -26,6 +26,8 @@ public enum WakeKind: String, WireEnum {
     /// A push of the framework Push to Talk.
     case pushToTalk
     case transfer, region, significantChange, visit
+    /// A condition of a `CLMonitor` has a new state.
+    case monitor
     /// `BGAppRefreshTask`.
     case refreshTask
     /// `BGProcessingTask`.
@@ -46,7 +48,7 @@ public enum WakeKind: String, WireEnum {
         case .fetch: .fetch
         case .push, .newsstand, .pushToTalk: .push
         case .transfer: .transfer
-        case .region, .significantChange, .visit: .location
+        case .region, .significantChange, .visit, .monitor: .location
         case .refreshTask, .processingTask: .task
         case .voipPush, .voipSocket: .voip
         case .bluetoothCentral, .bluetoothPeripheral: .bluetooth

@@ -61,11 +61,14 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/activities/{kind} DELETE POST
         /v1/devices/{device}/apps/{app}/background-refresh-status GET
         /v1/devices/{device}/apps/{app}/background-time-remaining GET
+        /v1/devices/{device}/apps/{app}/beacon-regions/{region} DELETE PUT
         /v1/devices/{device}/apps/{app}/bluetooth-events POST
         /v1/devices/{device}/apps/{app}/bluetooth-managers/{role} DELETE PUT
         /v1/devices/{device}/apps/{app}/callbacks/{callback}/completion POST
         /v1/devices/{device}/apps/{app}/explain GET
         /v1/devices/{device}/apps/{app}/health-deliveries/{type} DELETE PUT
+        /v1/devices/{device}/apps/{app}/monitors/{monitor} PUT
+        /v1/devices/{device}/apps/{app}/monitors/{monitor}/conditions/{condition} DELETE PUT
         /v1/devices/{device}/apps/{app}/regions/{region} DELETE PUT
         /v1/devices/{device}/apps/{app}/settings PUT
         /v1/devices/{device}/apps/{app}/significant-location-changes DELETE PUT

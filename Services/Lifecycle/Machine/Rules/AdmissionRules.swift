@@ -25,7 +25,7 @@ extension LifecycleMachine {
             factors.append(WakeFactor(refusal: refusal, blocks: blocks))
         }
         ask(.notInstalled, false)
-        ask(.unsupportedOnProfile, profile.limit(of: kind) == nil)
+        ask(.unsupportedOnProfile, profile.limit(of: kind) == nil || rule.feature.map(profile.has) == false)
         if !rule.modes.isEmpty {
             ask(.modeNotDeclared, !rule.modes.contains(where: record.manifest.backgroundModes.contains))
         }

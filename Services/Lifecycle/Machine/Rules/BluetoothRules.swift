@@ -28,6 +28,7 @@ extension Decision<LifecycleMachine> {
     mutating func bluetooth(_ app: String, _ event: BluetoothEvent) throws(LifecycleRefusal) {
         let record = try installed(app)
         guard state.isPoweredOn else { throw .deviceOff }
+        guard state.conditions.bluetooth != .off else { throw .bluetoothOff }
         guard record.bluetooth[event.role.rawValue] != nil else { throw .bluetoothNotAwaited(event.role) }
         let isCalled = record.state.isForeground || takesEvents(app, of: event.role.wake)
         let callbacks = isCalled ? [event.callback] : []

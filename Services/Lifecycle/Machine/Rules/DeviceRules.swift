@@ -30,6 +30,7 @@ extension Decision<LifecycleMachine> {
         if locksNow { clearForeground(.locked) }
         if wasLocked, report.locked == false {
             emit(.deviceAwoke(.init(cause: .unlocked, until: now + LifecyclePolicy.awakeTime)))
+            tellStatesOnDisplay()
         }
         // Also for the same pressure as before: the earlier terminations were not enough.
         if let pressure = report.memoryPressure { relieve(pressure) }

@@ -13,15 +13,15 @@ extension Decision<LifecycleMachine> {
         guard region.radiusMeters <= LifecyclePolicy.regionRadius else {
             throw .regionMonitoringFailure("the radius is more than \(Int(LifecyclePolicy.regionRadius)) m")
         }
-        guard record.regions[identifier] != nil || record.regions.count < LifecyclePolicy.regionsPerApp else {
-            throw .regionMonitoringFailure("the app monitors \(LifecyclePolicy.regionsPerApp) regions already")
-        }
+        try requireRoom(for: identifier, in: record)
         guard record.regions[identifier]?.region != region else { return }
         emit(.regionMonitored(.init(app: app, identifier: identifier, region: region)))
     }
 
+    /// Stops monitoring a region of either kind.
     mutating func stopMonitoring(_ app: String, _ identifier: String) throws(LifecycleRefusal) {
-        guard try running(app).regions[identifier] != nil else { return }
+        let record = try running(app)
+        guard record.regions[identifier] != nil || record.beaconRegions[identifier] != nil else { return }
         emit(.regionUnmonitored(.init(app: app, identifier: identifier)))
     }
 
@@ -39,13 +39,16 @@ extension Decision<LifecycleMachine> {
         emit(.significantChangesUnmonitored(.init(app: app)))
     }
 
-    /// Emits the crossings and significant changes that are due.
+    /// Emits the crossings, changes of conditions and significant changes that are due.
     mutating func tellOfPlaces() {
         for (app, record) in state.apps {
             for (identifier, region) in record.regions {
                 guard let due = region.crossingDue, due <= now, let wasInside = region.isInside else { continue }
-                cross(app, identifier, region.region, entered: !wasInside)
+                let isWanted = wasInside ? region.region.notifyOnExit : region.region.notifyOnEntry
+                cross(app, identifier, entered: !wasInside, isWanted: isWanted)
             }
+            crossBeaconRegions(app, record)
+            changeConditions(app)
             guard let due = record.significantChanges?.reportDue, due <= now else { continue }
             let callbacks = told(.didUpdateLocations, app)
             emit(.significantChangeReported(.init(app: app, callbacks: callbacks)))
@@ -53,9 +56,8 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    private mutating func cross(_ app: String, _ identifier: String, _ region: Region, entered: Bool) {
+    mutating func cross(_ app: String, _ identifier: String, entered: Bool, isWanted: Bool) {
         let handler: Callback = entered ? .didEnterRegion : .didExitRegion
-        let isWanted = entered ? region.notifyOnEntry : region.notifyOnExit
         let callbacks = isWanted ? told(handler, app) : []
         emit(.regionCrossed(.init(app: app, callbacks: callbacks, entered: entered, identifier: identifier)))
         if isWanted, callbacks.isEmpty { wake(app, for: .region, request: identifier, handlers: [handler]) }
@@ -77,6 +79,7 @@ extension LifecycleMachine {
         for (id, app) in apps {
             var app = app
             app.significantChanges?.track(conditions, at: time)
+            app.track(conditions, at: time)
             if let location = conditions.location {
                 for region in app.regions.keys { app.regions[region]?.track(location, at: time) }
                 app.activities[ActivityKind.location.rawValue]?.track(location, at: time)
@@ -89,6 +92,8 @@ extension LifecycleMachine {
     mutating func loseTrack() {
         for (id, app) in apps {
             for region in app.regions.keys { apps[id]?.regions[region]?.beyondSince = nil }
+            for region in app.beaconRegions.keys { apps[id]?.beaconRegions[region]?.beyondSince = nil }
+            apps[id]?.changeConditions { ($0.next, $0.nextSince) = (nil, nil) }
             if app.significantChanges != nil { apps[id]?.significantChanges?.farSince = nil }
         }
     }
@@ -97,6 +102,7 @@ extension LifecycleMachine {
         guard let app = event.app else { return }
         var monitored = MonitoredRegion(event.region)
         if let location = conditions.location { monitored.track(location, at: time) }
+        apps[app]?.beaconRegions.removeValue(forKey: event.identifier)
         apps[app]?.regions[event.identifier] = monitored
     }
 
@@ -118,7 +124,7 @@ extension LifecycleMachine {
     /// Meters each app whose power changes.
     mutating func meterEnergy(at time: Instant) {
         for (id, app) in apps {
-            let monitoring = isPoweredOn && !app.regions.isEmpty ? EnergyLedger.monitoringPower : 0
+            let monitoring = isPoweredOn && app.monitorsPlaces ? EnergyLedger.monitoringPower : 0
             let isUpdated = isPoweredOn && app.activities[ActivityKind.location.rawValue] != nil
             let updates = isUpdated ? EnergyLedger.updatesPower : 0
             guard (monitoring, updates) != (app.energy.monitoringMilliwatts, app.energy.updatesMilliwatts) else {
@@ -133,10 +139,10 @@ extension LifecycleMachine {
 }
 
 extension InstalledApp {
-    /// The time of the next crossing or significant change.
+    /// The time of the next crossing, change of a condition or significant change.
     var placesDue: Instant? {
-        let crossing = regions.values.compactMap(\.crossingDue).min()
-        guard let report = significantChanges?.reportDue else { return crossing }
-        return min(report, crossing ?? report)
+        let crossings = regions.values.compactMap(\.crossingDue) + beaconRegions.values.compactMap(\.crossingDue)
+        let others = monitors.values.compactMap(\.changeDue) + [significantChanges?.reportDue].compactMap(\.self)
+        return (crossings + others).min()
     }
 }

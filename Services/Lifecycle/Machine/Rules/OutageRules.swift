@@ -39,6 +39,10 @@ extension LifecycleMachine {
             for (region, monitored) in app.regions {
                 app.regions[region]?.beyondSince = monitored.beyondSince.map { $0 + length }
             }
+            for (region, monitored) in app.beaconRegions {
+                app.beaconRegions[region]?.beyondSince = monitored.beyondSince.map { $0 + length }
+            }
+            app.changeConditions { $0.nextSince = $0.nextSince.map { $0 + length } }
             for (kind, activity) in app.activities { app.activities[kind]?.movedAt = activity.movedAt + length }
             if app.taskClock != nil { app.taskTime = app.taskTime.map { $0 + length } }
             apps[id] = app

@@ -46,6 +46,15 @@ extension LifecycleEvent: OrderGiver {
                 event.callbacks,
                 [.init("activity", .string(event.activity.rawValue)), .init("cause", .string(event.cause.rawValue))])
         case .regionCrossed(let event): OrderContent(event.callbacks, [.init("region", .string(event.identifier))])
+        case .regionStateDetermined(let event):
+            OrderContent(event.callbacks, [.init("region", .string(event.identifier))])
+        case .monitorEventDelivered(let event):
+            OrderContent(
+                event.callbacks,
+                [
+                    .init("condition", .string(event.identifier)), .init("monitor", .string(event.monitor)),
+                    .init("state", .string(event.state.rawValue)),
+                ])
         case .significantChangeReported(let event): OrderContent(event.callbacks)
         case .bluetoothEventOccurred(let event): OrderContent(event.callbacks)
         case .healthUpdateDelivered(let event):
@@ -60,7 +69,9 @@ extension LifecycleEvent: OrderGiver {
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
-            .regionMonitored, .regionUnmonitored, .significantChangesMonitored, .significantChangesUnmonitored,
+            .regionMonitored, .beaconRegionMonitored, .regionUnmonitored, .monitorOpened, .monitorConditionAdded,
+            .monitorConditionRemoved, .monitorConditionChanged, .significantChangesMonitored,
+            .significantChangesUnmonitored,
             .bluetoothManagerStarted, .bluetoothManagerStopped, .visitsMonitored, .visitsUnmonitored,
             .healthDeliveryEnabled, .healthDeliveryDisabled,
             .healthSampleSaved, .outageRecorded:

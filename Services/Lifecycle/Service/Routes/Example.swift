@@ -3,7 +3,7 @@
 enum Example {
     static let device = """
         {"apps": {}, "switcher": [], "isPoweredOn": true, "isAwake": true, "backgroundRefresh": "on",
-         "conditions": {"battery": {"charging": false, "level": 1}, "locked": false, "lowPowerMode": false,
+         "conditions": {"battery": {"charging": false, "level": 1}, "bluetooth": "on", "locked": false, "lowPowerMode": false,
           "location": {"accuracyMeters": 20, "latitude": 48.85, "longitude": 2.35}, "memoryPressure": "normal",
           "network": {"constrained": false, "expensive": false, "kind": "wifi"}, "thermal": "nominal", "tower": "208-1-77"},
          "registration": {"cellular": true, "fleet": "demo", "gps": true, "memoryMB": 6144, "model": "iPhone15,2",
@@ -23,7 +23,7 @@ enum Example {
          "backgroundRefresh": "on", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
-         "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false,
+         "beaconRegions": {}, "monitors": {}, "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false,
          "isSceneConnected": false, "voipResumptions": [], "unreportedCalls": [],
          "energy": {"bytesReceived": 0, "launches": 500, "meteredAt": "2026-11-22T02:34:51.463Z",
           "monitoring": 3, "monitoringBytes": 0, "monitoringMilliwatts": 20, "updates": 0, "updatesMilliwatts": 0,

@@ -8,7 +8,7 @@ import OrderedCollections
 import Records
 import ServiceKit
 
-// Activities, actions of an app's code, and monitored locations.
+// Activities, and actions of an app's code.
 extension LifecycleRoutes {
     func addActivities(_ table: inout RouteTable) {
         let path = "/v1/devices/{device}/apps/{app}"
@@ -35,41 +35,6 @@ extension LifecycleRoutes {
             .post, path + "/actions", "Reports an action of the app's code that can end the app or that the user sees",
             body: ActionReport.self, .refuses(.ofCode())
         ) { report, call in try await app(after: .act(app: call.app, report), call) }
-        let region = path + "/regions/{region}"
-        table.add(
-            .put, region, "Starts to monitor a region; replaces a region with the same identifier", body: Region.self,
-            .refuses(
-                .ofCode(
-                    .unavailableOnDevice("regions need GPS"), .locationDenied,
-                    .regionMonitoringFailure("the app monitors 20 regions already")))
-        ) { region, call in
-            try await app(
-                after: .monitorRegion(app: call.app, region: call.identifier("region"), region), call)
-        }
-        table.add(.delete, region, "Stops monitoring a region", .refuses(.ofCode())) { call in
-            let region = try call.identifier("region")
-            return try await commands.submit(.stopMonitoringRegion(app: call.app, region: region), call)
-        }
-        let changes = path + "/significant-location-changes"
-        table.add(
-            .put, changes, "Starts to monitor significant location changes",
-            .refuses(.ofCode(.unavailableOnDevice("significant changes need a cellular radio"), .locationDenied))
-        ) { call in try await app(after: .monitorSignificantChanges(app: call.app), call) }
-        table.add(
-            .delete, changes, "Stops monitoring significant location changes", .refuses(.ofCode())
-        ) { call in try await commands.submit(.stopMonitoringSignificantChanges(app: call.app), call) }
-        let visits = path + "/visits"
-        table.add(
-            .put, visits, "Starts to monitor visits",
-            .refuses(.ofCode(.unsupported(.visits, on: .ios7), .locationDenied))
-        ) { call in try await app(after: .monitorVisits(app: call.app), call) }
-        table.add(.delete, visits, "Stops monitoring visits", .refuses(.ofCode())) { call in
-            try await commands.submit(.stopMonitoringVisits(app: call.app), call)
-        }
-        table.add(
-            .post, "/v1/devices/{device}/visits", "Reports that the user arrived at a place or left it",
-            body: VisitReport.self, .refuses(.ofDevice(.deviceOff, .unsupported(.visits, on: .ios7)))
-        ) { report, call in try await device(after: .visit(report.kind), call) }
     }
 
     private func activityKind(_ call: Call) throws(Problem) -> ActivityKind {

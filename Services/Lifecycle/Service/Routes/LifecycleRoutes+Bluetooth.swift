@@ -26,7 +26,7 @@ extension LifecycleRoutes {
         ) { call in try await commands.submit(.stopBluetooth(app: call.app, bluetoothRole(call)), call) }
         table.add(
             .post, app + "/bluetooth-events", "Reports an event of another Bluetooth device, which may wake the app",
-            body: BluetoothReport.self, .refuses(.ofApp(.deviceOff, .bluetoothNotAwaited(.central)))
+            body: BluetoothReport.self, .refuses(.ofApp(.deviceOff, .bluetoothOff, .bluetoothNotAwaited(.central)))
         ) { report, call in try await self.app(after: .bluetooth(app: call.app, report.event), call) }
     }
 

@@ -34,6 +34,7 @@ struct LifecycleRoutes: Sendable {
         addApps(&table)
         addWork(&table)
         addActivities(&table)
+        addPlaces(&table)
         addBluetooth(&table)
         addHealth(&table)
         addReports(&table)

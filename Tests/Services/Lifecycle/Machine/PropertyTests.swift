@@ -60,7 +60,9 @@ import Timeline
             case .devicePowered(let data): if data.power != .off { isQuit = [] }
             case .deviceDeregistered: (open, isQuit) = ([:], [])
             case .appWoken(let data):
-                let outlives: Set<WakeKind?> = [.region, .significantChange, .visit, .processingTask, .voipPush]
+                let outlives: Set<WakeKind?> = [
+                    .region, .monitor, .significantChange, .visit, .processingTask, .voipPush,
+                ]
                 #expect(!isQuit.contains(data.app ?? "") || outlives.contains(data.kind), seed)
             default: break
             }
@@ -118,6 +120,18 @@ extension LifecycleLife {
                 LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.visits)
             else { return false }
             events = try copy.submit(.visit(.departure), to: Self.key, at: now)
+        case .monitor:
+            guard device.isPoweredOn, device.conditions.bluetooth == .on, !record.isInUse,
+                !record.wakes.values.contains(where: { $0.kind == .monitor }),
+                let condition = record.monitors.values.flatMap({ $0.conditions.values }).first(where: {
+                    $0.condition.beacon != nil && $0.state == .unsatisfied && !$0.isPending && $0.next == nil
+                }),
+                let beacon = condition.condition.beacon,
+                LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.locationMonitors)
+            else { return false }
+            var conditions = ConditionsReport()
+            conditions.beacons = [Beacon(major: beacon.major ?? 1, minor: beacon.minor ?? 1, uuid: beacon.uuid)]
+            events = try copy.submit(.updateConditions(conditions), to: Self.key, at: now)
         case .health:
             guard device.isPoweredOn, !record.state.isForeground,
                 let type = record.health.elements.first(where: {
@@ -151,7 +165,7 @@ extension WakeKind {
     /// Whether the events behind it come at any rate, so that one wake takes several of them.
     fileprivate var recurs: Bool {
         switch self {
-        case .bluetoothCentral, .bluetoothPeripheral, .health, .visit: true
+        case .bluetoothCentral, .bluetoothPeripheral, .health, .visit, .monitor: true
         case .fetch, .push, .newsstand, .pushToTalk, .transfer, .region, .significantChange, .refreshTask,
             .processingTask, .voipPush, .voipSocket:
             false
@@ -195,7 +209,11 @@ extension LifecycleLife {
                 }
             }
             #expect(app.activities["location"] == nil || app.locationAuthorization != .denied, seed)
-            #expect(app.regions.count <= 20, seed)
+            #expect(app.regions.count + app.beaconRegions.count <= 20, seed)
+            #expect(Set(app.regions.keys).isDisjoint(with: app.beaconRegions.keys), seed)
+            let conditions = app.monitors.values.flatMap { $0.conditions.values }
+            #expect(conditions.count <= 20 && conditions.allSatisfy { !$0.isPending || $0.next == nil }, seed)
+            #expect(app.state != .notRunning || app.monitors.values.allSatisfy { !$0.isOpen }, seed)
             #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
         }
         let isHeld =

@@ -19,6 +19,7 @@ import Testing
             try await refuseWork(given)
             try await refuseWakes(given)
             try await refusePlaces(given)
+            try await refuseMonitors(given)
             try await refuseSettings(given)
             #expect(given.all == Self.described(fixture))
         }
@@ -69,6 +70,9 @@ import Testing
         try await given.refuse("device_off", "DELETE", device + "/app-switcher/a")
         let connection = #"{"event":"connected"}"#
         try await given.refuse("device_off", "POST", device + "/apps/a/bluetooth-events", connection)
+        try await given.fixture.send("PATCH", "/v1/devices/still/conditions", #"{"bluetooth":"off"}"#)
+        try await given.refuse("bluetooth_off", "POST", "/v1/devices/still/apps/a/bluetooth-events", connection)
+        try await given.fixture.send("PATCH", "/v1/devices/still/conditions", #"{"bluetooth":"on"}"#)
         try await given.refuse("bluetooth_not_awaited", "POST", "/v1/devices/still/apps/a/bluetooth-events", connection)
         try await given.refuse("device_off", "POST", device + "/health-samples", #"{"sampleType":"heartRate"}"#)
         try await given.refuse("device_off", "POST", device + "/visits", #"{"kind":"arrival"}"#)
@@ -94,7 +98,9 @@ import Testing
             ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
             ("PUT", "/apps/a/health-deliveries/heartRate", "{}"),
             ("POST", "/health-samples", #"{"sampleType":"heartRate"}"#),
-            ("PUT", "/apps/a/visits", nil), ("POST", "/visits", #"{"kind":"arrival"}"#),
+            ("PUT", "/apps/a/beacon-regions/shop", Self.beacons), ("PUT", "/apps/a/monitors/m", nil),
+            ("PUT", "/apps/a/monitors/m/conditions/c", "{}"), ("PUT", "/apps/a/visits", nil),
+            ("POST", "/visits", #"{"kind":"arrival"}"#),
             ("PUT", "/apps/a/bluetooth-managers/central", #"{"restoreIdentifier":"lock"}"#),
         ] {
             try await given.refuse("unsupported_on_profile", method, device + path, body)
@@ -155,10 +161,45 @@ import Testing
         }
         try await given.refuse("location_denied", "POST", "/v1/devices/d5/apps/a/activities/location", "{}")
         try await given.refuse("location_denied", "PUT", "/v1/devices/d5/apps/a/visits")
+        let shop = "/v1/devices/d5/apps/a/beacon-regions/shop"
+        try await given.refuse("location_denied", "PUT", shop, Self.beacons)
+        try await given.refuse("beacon_major_missing", "PUT", shop, Self.minorAlone)
         try await fixture.send("PUT", "/v1/devices/d5/apps/a/settings", #"{"locationAuthorization":"always"}"#)
         let continent = #"{"latitude":48.85,"longitude":2.35,"radiusMeters":2000000}"#
         try await given.refuse("region_monitoring_failure", "PUT", "/v1/devices/d5/apps/a/regions/home", continent)
+        for region in 0..<20 { try await fixture.send("PUT", "/v1/devices/d5/apps/a/regions/\(region)", circle) }
+        try await given.refuse("region_monitoring_failure", "PUT", shop, Self.beacons)
     }
+
+    private func refuseMonitors(_ given: Given) async throws {
+        let fixture = given.fixture
+        let circle = #"{"circle":{"latitude":48.85,"longitude":2.35,"radiusMeters":300}}"#
+        for (device, gps) in [("d7", true), ("d8", false)] {
+            try await fixture.send("PUT", "/v1/devices/\(device)", #"{"profile":"ios17","gps":\#(gps)}"#)
+            try await fixture.send("PUT", "/v1/devices/\(device)/apps/a", "{}")
+            try await fixture.transition(device, "launch")
+        }
+        try await fixture.send("PUT", "/v1/devices/d8/apps/a/monitors/m")
+        try await given.refuse("unavailable_on_device", "PUT", "/v1/devices/d8/apps/a/monitors/m/conditions/c", circle)
+        let monitors = "/v1/devices/d7/apps/a/monitors/"
+        let condition = monitors + "m/conditions/c"
+        try await given.refuse("monitor_not_open", "PUT", condition, circle)
+        try await given.refuse("monitor_not_open", "DELETE", condition)
+        try await fixture.send("PUT", monitors + "m")
+        try await given.refuse("condition_unclear", "PUT", condition, "{}")
+        try await given.refuse("beacon_major_missing", "PUT", condition, Self.minorAlone)
+        try await given.refuse("location_denied", "PUT", condition, circle)
+        try await fixture.send("PUT", "/v1/devices/d7/apps/a/settings", #"{"locationAuthorization":"always"}"#)
+        for name in 0..<20 {
+            try await fixture.send("PUT", monitors + "m/conditions/\(name)", circle)
+            try await fixture.send("PUT", monitors + "\(name)")
+        }
+        try await given.refuse("condition_limit_exceeded", "PUT", condition, circle)
+        try await given.refuse("too_many_monitors", "PUT", monitors + "last")
+    }
+
+    private static let beacons = #"{"beacon":{"uuid":"E2C56DB5-DFFB-48D2-B060-D0F5A71096E0"}}"#
+    private static let minorAlone = #"{"beacon":{"uuid":"E2C56DB5-DFFB-48D2-B060-D0F5A71096E0","minor":1}}"#
 
     private func refuseSettings(_ given: Given) async throws {
         _ = try await given.fixture.phone("d6")
@@ -189,6 +230,7 @@ import Testing
         case "visits" where !route.path.contains("{app}"): return #"{"kind":"arrival"}"#
         case "interruptions": return #"{"kind":"call"}"#
         case "actions": return #"{"kind":"work"}"#
+        case "{region}" where route.path.contains("beacon"): return beacons
         case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
         default: return "{}"
         }
@@ -201,7 +243,8 @@ import Testing
             "unsupported_on_profile", "invalid_task", "already_completed", "unknown_wake", "result_missing",
             "success_missing", "push_result_missing", "activity_not_allowed", "location_denied",
             "location_not_in_use", "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure",
-            "unavailable_on_device", "restricted",
+            "unavailable_on_device", "restricted", "bluetooth_off", "beacon_major_missing", "monitor_not_open",
+            "condition_unclear", "condition_limit_exceeded", "too_many_monitors",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in

@@ -40,6 +40,17 @@ import Testing
             #"{"latitude":98.85,"longitude":2.35,"radiusMeters":100}"#, "/latitude"
         ),
         ("DELETE", "/apps/a/regions/home", nil, nil, nil),
+        (
+            "PUT", "/apps/a/beacon-regions/shop", #"{"beacon":{"uuid":"E2C56DB5-DFFB-48D2-B060-D0F5A71096E0"}}"#,
+            #"{"beacon":{"uuid":"E2C56DB5"}}"#, "/beacon/uuid"
+        ),
+        ("DELETE", "/apps/a/beacon-regions/shop", nil, nil, nil),
+        ("PUT", "/apps/a/monitors/places", nil, nil, nil),
+        (
+            "PUT", "/apps/a/monitors/places/conditions/home",
+            #"{"circle":{"latitude":48.85,"longitude":2.35,"radiusMeters":100}}"#, #"{"assuming":"maybe"}"#, "/assuming"
+        ),
+        ("DELETE", "/apps/a/monitors/places/conditions/home", nil, nil, nil),
         ("PUT", "/apps/a/significant-location-changes", nil, nil, nil),
         ("DELETE", "/apps/a/significant-location-changes", nil, nil, nil),
         (

@@ -140,6 +140,16 @@ extension TraceStep {
         case "act": ("POST", app + "/actions", with)
         case "monitorRegion": ("PUT", app + "/regions/" + named("identifier"), with.without("identifier"))
         case "stopMonitoringRegion": ("DELETE", app + "/regions/" + (with.string ?? ""), nil)
+        case "monitorBeaconRegion":
+            ("PUT", app + "/beacon-regions/" + named("identifier"), with.without("identifier"))
+        case "openMonitor": ("PUT", app + "/monitors/" + (with.string ?? ""), nil)
+        case "addMonitorCondition":
+            (
+                "PUT", app + "/monitors/\(named("monitor"))/conditions/\(named("identifier"))",
+                with.without("monitor").without("identifier")
+            )
+        case "removeMonitorCondition":
+            ("DELETE", app + "/monitors/\(named("monitor"))/conditions/\(named("identifier"))", nil)
         case "monitorSignificantChanges": ("PUT", app + "/significant-location-changes", nil)
         case "stopMonitoringSignificantChanges": ("DELETE", app + "/significant-location-changes", nil)
         case "monitorVisits": ("PUT", app + "/visits", nil)
