@@ -41,7 +41,11 @@ extension Door {
             ], \.lifecycle
         ) { .install(app: app, $0) },
         .rest(
-            AppSettings.self, ["backgroundRefresh": "off", "locationAuthorization": "always", "notifications": "on"],
+            AppSettings.self,
+            [
+                "backgroundRefresh": "off", "locationAccuracy": "reduced", "locationAuthorization": "always",
+                "notifications": "on",
+            ],
             \.lifecycle
         ) { .changeSettings(app: app, $0) },
         .rest(Transition.self, ["event": "home"], \.lifecycle) { .transition(app: app, $0.event) },

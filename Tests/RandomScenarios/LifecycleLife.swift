@@ -117,6 +117,7 @@ package struct LifecycleLife: Life {
         var settings = AppSettings()
         settings.backgroundRefresh = pick(Switch.allCases)
         settings.locationAuthorization = pick(LocationAuthorization.allCases)
+        settings.locationAccuracy = Bool.random(using: &random) ? .full : pick(LocationAccuracy.allCases)
         settings.notifications = pick(Switch.allCases)
         return .changeSettings(app: app, settings)
     }

@@ -14,6 +14,7 @@ public struct InstalledApp: Record, Equatable {
     public var forceQuit = false
     /// The user's Background App Refresh setting of this app.
     public var backgroundRefresh = Switch.on
+    public var locationAccuracy = LocationAccuracy.full
     public var locationAuthorization = LocationAuthorization.notDetermined
     /// Whether its notifications are shown.
     public var notifications = Switch.on
@@ -64,6 +65,8 @@ public struct InstalledApp: Record, Equatable {
     public var significantChanges: SignificantChanges?
     /// Whether the app monitors visits, which survives the end of the process.
     public var monitorsVisits = false
+    /// The time of the last reported visit.
+    public var visitReportedAt: Instant?
     /// The time of the last reported significant change.
     public var significantChangeAt: Instant?
     /// The Bluetooth managers that wait for events, by ``BluetoothRole``.

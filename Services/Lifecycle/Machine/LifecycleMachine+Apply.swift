@@ -20,7 +20,7 @@ extension LifecycleMachine {
         case .deviceInterrupted: break
         case .conditionsChanged(let event): apply(event, at: time)
         case .settingsChanged(let event):
-            apply(event.settings, to: event.app)
+            apply(event.settings, to: event.app, at: time)
         case .backgroundRefreshChanged: break
         case .appInstalled(let event):
             guard let app = event.app else { return }
@@ -105,7 +105,7 @@ extension LifecycleMachine {
         case .healthUpdateDelivered(let event): apply(event, at: time)
         case .visitsMonitored(let event): change(event.app, at: time) { $0.monitorsVisits = true }
         case .visitsUnmonitored(let event): change(event.app, at: time) { $0.monitorsVisits = false }
-        case .visitReported: break
+        case .visitReported(let event): change(event.app, at: time) { $0.visitReportedAt = time }
         case .notificationResponded: break
         case .outageRecorded(let event): apply(event)
         }

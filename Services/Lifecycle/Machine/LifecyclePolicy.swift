@@ -33,6 +33,9 @@ public struct LifecyclePolicy: Sendable, Equatable {
     public static let significantDistance = 500.0
     /// The minimum time between reports of significant changes (the same: not more often than once in five minutes).
     public static let significantPause = Interval.minutes(5)
+    /// The minimum time between reports of significant changes, and between visits, with reduced accuracy. Our choice:
+    /// Apple (`kCLLocationAccuracyReduced`) says "at most a few times per hour", and secondary sources four times.
+    public static let reducedPause = Interval.minutes(15)
     /// The time without movement after which location updates pause (secondary sources: about 15 minutes).
     public static let pauseOfUpdates = Interval.minutes(15)
     /// The minimum distance of a movement, in metres, or the accuracy if it is worse (our choice).

@@ -56,6 +56,11 @@ public struct LifecycleRefusal: MachineRefusal {
         .conflict, "location_not_in_use", "App is not in use",
         "The user has authorized location only while the app is in use. Start location on screen, or during a "
             + "background activity session.")
+    /// `requestTemporaryFullAccuracyAuthorization(withPurposeKey:completion:)` fails.
+    public static let appNotInUse = Self(
+        .conflict, "app_not_in_use", "App is not in use",
+        "The user can allow full accuracy for a time only while the app is in use: on screen, or during a background "
+            + "activity session.")
     /// `CLError.regionMonitoringFailure`.
     public static func regionMonitoringFailure(_ reason: String) -> Self {
         Self(

@@ -18,12 +18,12 @@ public struct MonitoredBeaconRegion: Record, Equatable {
         return isInside ? beyondSince + LifecyclePolicy.beaconAbsence : beyondSince
     }
 
+    /// Forgets the side.
+    mutating func loseSide() { (isInside, beyondSince) = (nil, nil) }
+
     /// Updates the region with the beacons in range. The first report only sets the side.
     mutating func track(_ conditions: Conditions, at time: Instant) {
-        guard conditions.bluetooth != .off else {
-            (isInside, beyondSince) = (nil, nil)
-            return
-        }
+        guard conditions.bluetooth != .off else { return loseSide() }
         guard let isInRange = conditions.isInRange(of: region.beacon) else { return }
         guard let isInside else {
             self.isInside = isInRange

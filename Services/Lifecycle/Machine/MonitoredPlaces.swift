@@ -15,6 +15,9 @@ public struct MonitoredRegion: Record, Equatable {
     /// The time at which the crossing counts, unless the device returns before.
     var crossingDue: Instant? { beyondSince.map { $0 + LifecyclePolicy.regionDwell } }
 
+    /// Forgets the side.
+    mutating func loseSide() { (isInside, beyondSince) = (nil, nil) }
+
     /// Updates the region with a location. The first location only sets the side.
     mutating func track(_ location: Location, at time: Instant) {
         let contains = region.contains(location, wasInside: isInside)
@@ -37,10 +40,12 @@ public struct SignificantChanges: Record, Equatable {
     /// The cell tower at the last report, or at the start.
     public var tower: String?
 
-    /// The time of the next report; nil if the device has not moved far.
-    var reportDue: Instant? {
+    /// Returns the time of the next report; nil if the device has not moved far.
+    ///
+    /// - Parameter pause: the minimum time between reports.
+    func reportDue(pause: Interval) -> Instant? {
         guard let farSince else { return nil }
-        return max(farSince, reportedAt.map { $0 + LifecyclePolicy.significantPause } ?? farSince)
+        return max(farSince, reportedAt.map { $0 + pause } ?? farSince)
     }
 
     /// Updates the monitoring with the conditions. The first known location and tower are the start.

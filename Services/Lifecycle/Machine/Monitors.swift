@@ -42,7 +42,12 @@ public struct MonitoredCondition: Record, Equatable {
 
     /// Updates the condition with the device's surroundings.
     mutating func track(_ conditions: Conditions, at time: Instant) {
-        guard !isPending, let observed = observe(conditions) else { return }
+        if let observed = observe(conditions) { observe(observed, at: time) }
+    }
+
+    /// Takes an observed state.
+    mutating func observe(_ observed: MonitoringState, at time: Instant) {
+        guard !isPending else { return }
         guard observed != state else {
             (next, nextSince) = (nil, nil)
             return

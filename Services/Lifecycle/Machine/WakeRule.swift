@@ -26,6 +26,8 @@ struct WakeRule {
     /// Whether it can wait, so that Low Power Mode and critical memory pressure block it.
     var isOpportunistic = false
     var needsLocation = false
+    /// Whether reduced accuracy of location blocks it.
+    var needsFullAccuracy = false
     var answer = Answer.nothing
 
     /// - Parameter profile: the profile of the device.
@@ -60,6 +62,7 @@ struct WakeRule {
             handler = []
             heedsForceQuit = !profile.has(.regionsAfterForceQuit)
             needsLocation = true
+            needsFullAccuracy = true
         case .significantChange:
             handler = [.didUpdateLocations]
             heedsForceQuit = false
@@ -68,6 +71,7 @@ struct WakeRule {
             handler = []
             heedsForceQuit = !profile.has(.regionsAfterForceQuit)
             needsLocation = true
+            needsFullAccuracy = true
             feature = .locationMonitors
         case .visit:
             feature = .visits

@@ -135,6 +135,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, "Push to Talk", iOS 16.0.
     case pushToTalk
+    /// The user may reduce the accuracy of location for an app.
+    ///
+    /// Source: Apple, `CLLocationManager.accuracyAuthorization`, iOS 14.0.
+    case reducedAccuracy
     /// Turning Background App Refresh off also ends activities.
     ///
     /// Source: "Introduction to backgrounding in iOS" (source document): the app is suspended and kept from any
@@ -217,6 +221,7 @@ public enum Feature: String, WireEnum {
         case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
         case .pushToStart: Span("push-to-start", since: 17)
         case .pushToTalk: Span("Push to Talk", since: 16)
+        case .reducedAccuracy: Span("reduced accuracy of location", since: 14)
         case .refreshSwitchEndsActivities: Span("end of activities with Background App Refresh", since: 7, until: 12)
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
         case .scenes: Span("scenes", since: 13)

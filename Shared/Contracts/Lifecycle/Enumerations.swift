@@ -127,5 +127,15 @@ public enum LocationAuthorization: String, WireEnum {
     case once
 }
 
+/// `CLAccuracyAuthorization`, and the temporary full accuracy.
+public enum LocationAccuracy: String, WireEnum {
+    case full, reduced
+    /// The user allowed full accuracy once: as `full`, until the app is no longer in use. Then it is `reduced`.
+    case temporaryFull
+
+    /// Whether the app gets exact locations.
+    public var isFull: Bool { self != .reduced }
+}
+
 /// `UIBackgroundRefreshStatus`.
 public enum BackgroundRefreshStatus: String, WireEnum { case available, denied, restricted }

@@ -5,6 +5,8 @@ public struct Settings: Record, Equatable {
     /// Background App Refresh.
     public var backgroundRefresh: Switch = .on
     /// For an app only.
+    public var locationAccuracy: LocationAccuracy?
+    /// For an app only.
     public var locationAuthorization: LocationAuthorization?
     /// For an app only.
     public var notifications: Switch?
@@ -21,6 +23,8 @@ public struct Restrictions: Record, Equatable {
 /// A change of an app's settings. A missing member does not change.
 public struct AppSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
+    /// Precise Location, from iOS 14.
+    public var locationAccuracy: LocationAccuracy?
     public var locationAuthorization: LocationAuthorization?
     public var notifications: Switch?
 }

@@ -84,6 +84,8 @@ public enum WakeRefusal: String, WireEnum {
     case terminating
     /// The system launches an app for a location event only with the authorization `always`.
     case locationNotAuthorized
+    /// The user has reduced the accuracy of location, so regions and conditions are not monitored.
+    case accuracyReduced
     /// A Newsstand app is woken once a day.
     case alreadyWokenToday
     /// The app was resumed for VoIP too often in a short time.

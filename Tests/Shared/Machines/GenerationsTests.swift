@@ -12,7 +12,7 @@ import Timeline
         (.appSwitcherSnapshots, .ios7, nil),
         (.backgroundAppRefresh, .ios7, nil),
         (.backgroundFetch, .ios7, nil), (.backgroundSessions, .ios7, nil), (.backgroundTaskScheduler, .ios13, nil),
-        (.beaconRegions, .ios7, nil), (.locationMonitors, .ios17, nil),
+        (.beaconRegions, .ios7, nil), (.locationMonitors, .ios17, nil), (.reducedAccuracy, .ios15, nil),
         (.bluetoothAfterRestart, .ios12, nil), (.bluetoothRestoration, .ios7, nil),
         (.broadcastChannels, .ios18, nil), (.callReporting, .ios13, nil),
         (.complicationPushes, .ios9, nil), (.controlPushes, .ios18, nil),

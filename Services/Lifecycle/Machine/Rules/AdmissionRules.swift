@@ -33,6 +33,7 @@ extension LifecycleMachine {
         ask(.inForeground, rule.needsLocation ? record.isInUse : record.state.isForeground)
         ask(.terminating, record.ending != nil)
         if rule.needsLocation { ask(.locationNotAuthorized, record.locationAuthorization != .always) }
+        if rule.needsFullAccuracy { ask(.accuracyReduced, !record.locationAccuracy.isFull) }
         if rule.heedsForceQuit { ask(.forceQuit, record.forceQuit) }
         if rule.heedsBackgroundRefresh {
             ask(.backgroundRefreshRestricted, restrictions.backgroundRefresh)

@@ -65,6 +65,6 @@ extension Decision<LifecycleMachine> {
         guard !record.hasWork else { return }
         if record.holdsFileLock { return terminate(app, .fileLockHeld) }
         emit(.appSuspended(.init(app: app)))
-        endAllowOnce(app)
+        endTemporaryPermissions(app)
     }
 }

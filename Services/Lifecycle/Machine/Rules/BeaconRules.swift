@@ -54,9 +54,8 @@ extension Decision<LifecycleMachine> {
 extension LifecycleMachine {
     mutating func apply(_ event: LifecycleEvent.BeaconRegionMonitored, at time: Instant) {
         guard let app = event.app else { return }
-        var monitored = MonitoredBeaconRegion(event.region)
-        if isPoweredOn { monitored.track(conditions, at: time) }
         apps[app]?.regions.removeValue(forKey: event.identifier)
-        apps[app]?.beaconRegions[event.identifier] = monitored
+        apps[app]?.beaconRegions[event.identifier] = MonitoredBeaconRegion(event.region)
+        if isPoweredOn { apps[app]?.track(conditions, at: time) }
     }
 }

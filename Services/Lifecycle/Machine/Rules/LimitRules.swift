@@ -134,7 +134,7 @@ extension Decision<LifecycleMachine> {
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
                     code: code ?? self.code(of: reason, record), from: record.state, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
-        endAllowOnce(app)
+        endTemporaryPermissions(app)
         if isDeath { reopenSocket(app) }
     }
 }

@@ -49,7 +49,7 @@ extension Decision<LifecycleMachine> {
             }
             crossBeaconRegions(app, record)
             changeConditions(app)
-            guard let due = record.significantChanges?.reportDue, due <= now else { continue }
+            guard let due = record.significantChangeDue, due <= now else { continue }
             let callbacks = told(.didUpdateLocations, app)
             emit(.significantChangeReported(.init(app: app, callbacks: callbacks)))
             if callbacks.isEmpty { wake(app, for: .significantChange, request: nil) }
@@ -81,7 +81,6 @@ extension LifecycleMachine {
             app.significantChanges?.track(conditions, at: time)
             app.track(conditions, at: time)
             if let location = conditions.location {
-                for region in app.regions.keys { app.regions[region]?.track(location, at: time) }
                 app.activities[ActivityKind.location.rawValue]?.track(location, at: time)
             }
             if app != apps[id] { apps[id] = app }
@@ -100,10 +99,9 @@ extension LifecycleMachine {
 
     mutating func apply(_ event: LifecycleEvent.RegionMonitored, at time: Instant) {
         guard let app = event.app else { return }
-        var monitored = MonitoredRegion(event.region)
-        if let location = conditions.location { monitored.track(location, at: time) }
         apps[app]?.beaconRegions.removeValue(forKey: event.identifier)
-        apps[app]?.regions[event.identifier] = monitored
+        apps[app]?.regions[event.identifier] = MonitoredRegion(event.region)
+        if isPoweredOn { apps[app]?.track(conditions, at: time) }
     }
 
     mutating func apply(_ event: LifecycleEvent.SignificantChangesMonitored, at time: Instant) {
@@ -142,7 +140,7 @@ extension InstalledApp {
     /// The time of the next crossing, change of a condition or significant change.
     var placesDue: Instant? {
         let crossings = regions.values.compactMap(\.crossingDue) + beaconRegions.values.compactMap(\.crossingDue)
-        let others = monitors.values.compactMap(\.changeDue) + [significantChanges?.reportDue].compactMap(\.self)
+        let others = monitors.values.compactMap(\.changeDue) + [significantChangeDue].compactMap(\.self)
         return (crossings + others).min()
     }
 }

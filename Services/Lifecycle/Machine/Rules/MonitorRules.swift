@@ -94,15 +94,11 @@ extension InstalledApp {
         return isInUse || state.isRunning && locationAuthorization == .always
     }
 
-    /// Whether its regions and conditions need GPS.
+    /// Whether its regions and conditions use GPS.
     var monitorsPlaces: Bool {
-        !regions.isEmpty || monitors.values.contains { $0.conditions.values.contains { $0.condition.circle != nil } }
-    }
-
-    /// Updates beacon regions and monitors.
-    mutating func track(_ conditions: Conditions, at time: Instant) {
-        for region in beaconRegions.keys { beaconRegions[region]?.track(conditions, at: time) }
-        changeConditions { $0.track(conditions, at: time) }
+        guard locationAccuracy.isFull else { return false }
+        return !regions.isEmpty
+            || monitors.values.contains { $0.conditions.values.contains { $0.condition.circle != nil } }
     }
 
     /// Closes the monitors with the process. Only conditions outlive it.
@@ -126,17 +122,14 @@ extension InstalledApp {
 extension LifecycleMachine {
     mutating func apply(_ event: LifecycleEvent.MonitorConditionAdded, at time: Instant) {
         guard let app = event.app else { return }
-        var condition = MonitoredCondition(event.condition)
-        if isPoweredOn { condition.track(conditions, at: time) }
-        apps[app]?.monitors[event.monitor]?.conditions[event.identifier] = condition
+        apps[app]?.monitors[event.monitor]?.conditions[event.identifier] = MonitoredCondition(event.condition)
+        if isPoweredOn { apps[app]?.track(conditions, at: time) }
     }
 
     mutating func apply(_ event: LifecycleEvent.MonitorEventDelivered, at time: Instant) {
         guard let app = event.app else { return }
-        var condition = apps[app]?.monitors[event.monitor]?.conditions[event.identifier]
-        condition?.isPending = false
-        if isPoweredOn { condition?.track(conditions, at: time) }
-        apps[app]?.monitors[event.monitor]?.conditions[event.identifier] = condition
+        apps[app]?.monitors[event.monitor]?.conditions[event.identifier]?.isPending = false
+        if isPoweredOn { apps[app]?.track(conditions, at: time) }
     }
 }
 

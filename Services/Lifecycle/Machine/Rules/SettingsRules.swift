@@ -9,6 +9,7 @@ extension Decision<LifecycleMachine> {
         let current = try installed(app).settings
         if report.backgroundRefresh != nil { try require(.backgroundAppRefresh) }
         if report.locationAuthorization == .once { try require(.allowOnce) }
+        if let accuracy = report.locationAccuracy { try requireAccuracy(accuracy, app) }
         var settings = current
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard !state.restrictions.backgroundRefresh else { throw .restricted }
@@ -16,6 +17,10 @@ extension Decision<LifecycleMachine> {
         }
         settings.locationAuthorization = report.locationAuthorization ?? settings.locationAuthorization
         settings.notifications = report.notifications ?? settings.notifications
+        // Full accuracy needs no temporary permission.
+        if let accuracy = report.locationAccuracy, accuracy != .temporaryFull || current.locationAccuracy != .full {
+            settings.locationAccuracy = accuracy
+        }
         guard settings != current else { return }
         change(to: settings, of: app)
     }
@@ -34,12 +39,15 @@ extension Decision<LifecycleMachine> {
         change(to: settings, of: nil)
     }
 
-    /// Ends the authorization of "Allow Once" when the app is suspended or ends.
-    mutating func endAllowOnce(_ app: String) {
-        guard let record = state.apps[app], record.locationAuthorization == .once else { return }
+    /// Ends the authorization of "Allow Once" and the temporary full accuracy when the app is suspended or ends.
+    mutating func endTemporaryPermissions(_ app: String) {
+        guard let record = state.apps[app] else { return }
         var settings = record.settings
-        settings.locationAuthorization = .notDetermined
+        if record.locationAuthorization == .once { settings.locationAuthorization = .notDetermined }
+        if record.locationAccuracy == .temporaryFull { settings.locationAccuracy = .reduced }
+        guard settings != record.settings else { return }
         emit(.settingsChanged(.init(app: app, settings: settings)))
+        changeConditions(app)
     }
 
     private mutating func change(to settings: Settings, of app: String?) {
@@ -47,6 +55,7 @@ extension Decision<LifecycleMachine> {
         emit(.settingsChanged(.init(app: app, settings: settings)))
         tellRefreshStatus(since: before)
         reviewActivities()
+        if let app { changeConditions(app) }
     }
 
     /// Emits the changed Background App Refresh status of each app.
@@ -69,6 +78,7 @@ extension Decision<LifecycleMachine> {
 extension InstalledApp {
     fileprivate var settings: Settings {
         var settings = Settings(backgroundRefresh: backgroundRefresh)
+        settings.locationAccuracy = locationAccuracy
         settings.locationAuthorization = locationAuthorization
         settings.notifications = notifications
         return settings
@@ -82,10 +92,11 @@ extension LifecycleMachine {
         return settings
     }
 
-    mutating func apply(_ settings: Settings, to app: String?) {
+    mutating func apply(_ settings: Settings, to app: String?, at time: Instant) {
         if let app {
             apps[app]?.backgroundRefresh = settings.backgroundRefresh
             if let authorization = settings.locationAuthorization { apps[app]?.locationAuthorization = authorization }
+            if let accuracy = settings.locationAccuracy { apply(accuracy, to: app, at: time) }
             if let notifications = settings.notifications { apps[app]?.notifications = notifications }
         } else {
             backgroundRefresh = settings.backgroundRefresh

@@ -22,7 +22,7 @@ extension Decision<LifecycleMachine> {
     mutating func visit(_ kind: VisitKind) throws(LifecycleRefusal) {
         try require(.visits)
         guard state.isPoweredOn else { throw .deviceOff }
-        for (app, record) in state.apps where record.monitorsVisits {
+        for (app, record) in state.apps where record.monitorsVisits && record.takesVisit(at: now) {
             let callbacks = takesEvents(app, of: .visit) ? [.didVisit] : told(.didVisit, app)
             emit(.visitReported(.init(app: app, callbacks: callbacks, kind: kind)))
             if callbacks.isEmpty { wake(app, for: .visit, request: nil) }

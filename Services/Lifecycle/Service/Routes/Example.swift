@@ -20,7 +20,7 @@ enum Example {
          "tasks": {"01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f": {"begunAt": "2026-11-22T02:34:51.536Z",
           "expirationHandler": true, "isExpiring": false, "name": "save"}},
          "taskClock": "2026-11-22T02:34:51.613Z", "taskTime": 30, "activities": {}, "wakes": {}, "completedWakes": [],
-         "backgroundRefresh": "on", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
+         "backgroundRefresh": "on", "locationAccuracy": "full", "locationAuthorization": "always", "notifications": "on", "forceQuit": false,
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
          "beaconRegions": {}, "monitors": {}, "holdsFileLock": false, "localNotifications": 0, "bluetooth": {}, "health": {}, "monitorsVisits": false,

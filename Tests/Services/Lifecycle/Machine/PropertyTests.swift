@@ -116,13 +116,13 @@ extension LifecycleLife {
             }
             events = try copy.submit(.bluetooth(app: app, event), to: Self.key, at: now)
         case .visit:
-            guard device.isPoweredOn, record.monitorsVisits, !record.isInUse,
+            guard device.isPoweredOn, record.monitorsVisits, !record.isInUse, record.locationAccuracy.isFull,
                 LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.visits)
             else { return false }
             events = try copy.submit(.visit(.departure), to: Self.key, at: now)
         case .monitor:
             guard device.isPoweredOn, device.conditions.bluetooth == .on, !record.isInUse,
-                !record.wakes.values.contains(where: { $0.kind == .monitor }),
+                !record.wakes.values.contains(where: { $0.kind == .monitor }), record.locationAccuracy.isFull,
                 let condition = record.monitors.values.flatMap({ $0.conditions.values }).first(where: {
                     $0.condition.beacon != nil && $0.state == .unsatisfied && !$0.isPending && $0.next == nil
                 }),
@@ -213,6 +213,8 @@ extension LifecycleLife {
             #expect(Set(app.regions.keys).isDisjoint(with: app.beaconRegions.keys), seed)
             let conditions = app.monitors.values.flatMap { $0.conditions.values }
             #expect(conditions.count <= 20 && conditions.allSatisfy { !$0.isPending || $0.next == nil }, seed)
+            #expect(app.locationAccuracy.isFull || app.regions.values.allSatisfy { $0.isInside == nil }, seed)
+            #expect(app.locationAccuracy != .temporaryFull || app.state.isRunning, seed)
             #expect(app.state != .notRunning || app.monitors.values.allSatisfy { !$0.isOpen }, seed)
             #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
         }

@@ -183,6 +183,8 @@ import Testing
         try await given.refuse("unavailable_on_device", "PUT", "/v1/devices/d8/apps/a/monitors/m/conditions/c", circle)
         let monitors = "/v1/devices/d7/apps/a/monitors/"
         let condition = monitors + "m/conditions/c"
+        try await given.refuse(
+            "app_not_in_use", "PUT", "/v1/devices/still/apps/a/settings", #"{"locationAccuracy":"temporaryFull"}"#)
         try await given.refuse("monitor_not_open", "PUT", condition, circle)
         try await given.refuse("monitor_not_open", "DELETE", condition)
         try await fixture.send("PUT", monitors + "m")
@@ -244,7 +246,7 @@ import Testing
             "success_missing", "push_result_missing", "activity_not_allowed", "location_denied",
             "location_not_in_use", "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure",
             "unavailable_on_device", "restricted", "bluetooth_off", "beacon_major_missing", "monitor_not_open",
-            "condition_unclear", "condition_limit_exceeded", "too_many_monitors",
+            "app_not_in_use", "condition_unclear", "condition_limit_exceeded", "too_many_monitors",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in
