@@ -97,6 +97,7 @@ extension DoorSuite {
         let app = Self.app
         try submit(.register(Registration(profile: profile)), \.lifecycle)
         var manifest = Manifest(backgroundModes: BackgroundMode.allCases, handlersReturn: .reported)
+        manifest.notificationServiceExtension = true
         manifest.permittedTaskIdentifiers = ["task"]
         try submit(.install(app: app, manifest), \.lifecycle)
         var settings = AppSettings()
@@ -113,6 +114,7 @@ extension DoorSuite {
         try? submit(.register(app: app, .sandbox, kind: .voip), \.push)
         try? submit(.startActivity(app: app, activity: Self.activity, Self.activityRequest), \.push)
         try submit(.connect(connection: "c"), \.push)
+        try submit(.receive(alert()), \.push)
         guard generation.has(.backgroundSessions) else { return }
         try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
         try submit(
@@ -128,6 +130,15 @@ extension DoorSuite {
         while transfer.state(Self.key).task(Self.delayedTask)?.delayedRequest.isPending == false { try advance() }
     }
 
+    /// An alert whose service extension runs.
+    private func alert() -> IncomingPush {
+        IncomingPush(
+            token: token(of: .apns)?.description ?? "", app: Self.app, topic: Self.app, pushType: .alert,
+            environment: .sandbox, apnsID: "a", notification: Self.notification, priority: 10, collapseID: nil,
+            expiration: nil, neverStored: false, payload: ["aps": ["alert": "x", "mutable-content": 1]])
+    }
+
+    static let notification = "n"
     static let task = TaskKey(app: app, session: session, task: 1)
     /// A task with a delayed request that waits for an answer.
     static let delayedTask = TaskKey(app: app, session: "delayed", task: 1)

@@ -47,6 +47,12 @@ extension Door {
                 app: DoorSuite.app, activity: DoorSuite.activity, contentState: $0.contentState,
                 dismissalDate: $0.dismissalDate)
         },
+        .rest(
+            NotificationContent.self,
+            [
+                "attachments": ["cat.png"], "badge": 3, "body": "clear", "sound": "bell", "subtitle": "s", "title": "t",
+            ], \.push
+        ) { .modify(notification: DoorSuite.notification, $0) },
         .rest("push", PresentationDocument.self, ["options": ["banner", "sound"]]),
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
         .rest(

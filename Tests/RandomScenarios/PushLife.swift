@@ -31,14 +31,17 @@ package struct PushLife: Life {
     }
 
     private mutating func install(_ app: String) throws {
-        let manifest = Manifest(backgroundModes: app == "c" ? [] : [.remoteNotification])
+        let manifest = Manifest(
+            backgroundModes: app == "c" ? [] : [.remoteNotification], notificationServiceExtension: app != "b")
         try deliver(LifecycleEvent.AppInstalled(app: app, manifest: manifest))
     }
 
     @discardableResult
     package mutating func step() throws -> (any Error)? {
         count += 1
-        now = now + .milliseconds(Int64.random(in: 0...600_000, using: &random))
+        // Some steps are short, because a service extension has 30 s.
+        let isShort = Bool.random(using: &random) && device.messages.values.contains { $0.serviceExtension == .running }
+        now = now + .milliseconds(Int64.random(in: 0...(isShort ? 20_000 : 600_000), using: &random))
         let logged = runtime.log.count
         try runtime.advance(to: now)
         let before = device.binary
@@ -90,7 +93,7 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<46, using: &random) {
+        switch Int.random(in: 0..<48, using: &random) {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try unregister(app) }
@@ -127,6 +130,10 @@ package struct PushLife: Life {
             try submit(isGone ? .forgetChannel(app: app, channel: "x") : .receiveBroadcast(broadcast(app)))
         case 29, 30: try startActivity(app)
         case 31: try changeActivity(app)
+        case 32, 33:
+            let running = device.messages.elements.filter { $0.value.serviceExtension == .running }
+            let id = running.randomElement(using: &random)?.key ?? message?.key ?? "none"
+            try submit(.modify(notification: id, content()))
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
@@ -158,6 +165,13 @@ package struct PushLife: Life {
     private mutating func unregister(_ app: String) throws {
         let token = device.apps[app]?.tokens.randomElement(using: &random)
         try submit(.unregister(app: app, kind: token?.kind ?? .apns, activity: token?.activity))
+    }
+
+    private mutating func content() -> NotificationContent {
+        let texts: [String?] = [nil, "", "changed"]
+        return NotificationContent(
+            badge: Bool.random(using: &random) ? count : nil, body: texts.randomElement(using: &random) ?? nil,
+            title: texts.randomElement(using: &random) ?? nil)
     }
 
     private mutating func presentation() -> [PresentationOption] {
@@ -230,6 +244,7 @@ package struct PushLife: Life {
             ]
         }
         if count.isMultiple(of: 3) { aps.append(.init("interruption-level", "passive")) }
+        if Bool.random(using: &random) { aps.append(.init("mutable-content", 1)) }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         let type: PushType =

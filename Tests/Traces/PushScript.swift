@@ -97,6 +97,9 @@ extension TraceScript<PushMachine> {
         case "present":
             let options = try (step.with["options"]?.items ?? []).map { try PresentationOption(json: $0) }
             return .present(notification: try #require(step.with["id"]?.string), options: options)
+        case "modify":
+            let content = try NotificationContent(json: step.with["content"] ?? [:])
+            return .modify(notification: try #require(step.with["id"]?.string), content)
         case "open": return .open(notification: try #require(step.with.string))
         case "keepAlive": return .keepAlive
         case "throttle": return .setThrottle(step.with.bool ?? true)

@@ -97,12 +97,18 @@ extension DeviceSimulation {
             }
             let isOnScreen = delivered.app.map { self.push.state.apps[$0]?.foreground == true } ?? false
             // Before `UNUserNotificationCenter`, nobody asks the app whether it presents an alert.
-            let isPresented = delivered.willPresent && profile.has(.userNotificationCenter)
+            // A service extension runs before `willPresent`.
+            let isPresented =
+                delivered.willPresent && delivered.extensionDeadline == nil && profile.has(.userNotificationCenter)
             if push.content == .silent ? isOnScreen : isPresented {
                 arrive(delivered.notification, at: time, &context)
             }
         case .wakeGranted(let granted):
             if awaited[granted.notification]?.content == .silent { arrive(granted.notification, at: time, &context) }
+        case .notificationModified(let modified):
+            if modified.willPresent { arrive(modified.notification, at: time, &context) }
+        case .notificationUnmodified(let unmodified):
+            if unmodified.willPresent { arrive(unmodified.notification, at: time, &context) }
         case .notificationPresented(let presented): arrive(presented.notification, at: time, &context)
         case .notificationAcknowledged(let event):
             guard let push = awaited[event.notification], push.content != .silent else { return }

@@ -10,6 +10,8 @@ import TransferCore
 extension DeviceSimulation {
     /// The time of short handlers and acknowledgements (our choice).
     static let answerTime = Interval.milliseconds(200)
+    /// The time of a service extension (our choice).
+    static let extensionTime = Interval.seconds(1.0)
     /// The time from a new network to the connection with `push` (our choice).
     static let connectTime = Interval.seconds(1.0)
 
@@ -90,10 +92,14 @@ extension DeviceSimulation {
             if ended.kind == .apns { apps[app].token = nil }
             if ended.kind == .voip { apps[app].voipToken = nil }
         case .notificationDelivered(let delivered):
+            let id = delivered.notification
+            guard delivered.extensionDeadline == nil else { return schedule(.modify(id), after: Self.extensionTime) }
             let offers = delivered.willPresent && profile.has(.userNotificationCenter)
-            schedule(
-                offers ? .present(delivered.notification) : .acknowledge(delivered.notification),
-                after: Self.answerTime)
+            schedule(offers ? .present(id) : .acknowledge(id), after: Self.answerTime)
+        case .notificationModified(let modified):
+            if modified.willPresent { schedule(.present(modified.notification), after: Self.answerTime) }
+        case .notificationUnmodified(let unmodified):
+            if unmodified.willPresent { schedule(.present(unmodified.notification), after: Self.answerTime) }
         case .notificationAcknowledged(let event): considerOpening(event.notification, context)
         case .notificationPresented(let event): considerOpening(event.notification, context)
         default: break

@@ -20,6 +20,9 @@ extension DeviceSimulation {
             guard push.state.connection == nil, isReachable else { return }
             try submit(.connect(connection: "c-\(now.milliseconds)"), &context)
         case .acknowledge(let id): try submit(.acknowledge(notification: id), &context)
+        case .modify(let id):
+            guard push.state.messages[id]?.serviceExtension == .running else { return }
+            try submit(.modify(notification: id, NotificationContent(body: "changed")), &context)
         case .present(let id):
             guard push.state.messages[id]?.willPresent == true else { return }
             try submit(.present(notification: id, options: [.banner, .list]), &context)
@@ -47,8 +50,8 @@ extension DeviceSimulation {
         case .returnFromDownload(let session, let task):
             try submit(.returnFromCallback(app: app.id, session: session, task: task), &context)
         case .startTransfer(let plan): try startTransfer(plan, of: index, app, &context)
-        case .begin, .beginFault, .endFault, .connect, .acknowledge, .present, .openNotification, .leave, .lock,
-            .receive, .claimAttempt, .progress:
+        case .begin, .beginFault, .endFault, .connect, .acknowledge, .modify, .present, .openNotification, .leave,
+            .lock, .receive, .claimAttempt, .progress:
             return
         }
     }

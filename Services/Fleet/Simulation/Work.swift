@@ -10,6 +10,8 @@ enum Work {
     case endFault(Int)
     case connect
     case acknowledge(String)
+    /// Returns from the service extension.
+    case modify(String)
     /// Returns from `willPresent`.
     case present(String)
     case openNotification(String)

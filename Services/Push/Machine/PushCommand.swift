@@ -34,6 +34,8 @@ public enum PushCommand: Sendable, Equatable {
     /// Returns the options of `willPresent` for a notification that arrived while its app was on screen, and
     /// acknowledges it.
     case present(notification: String, options: [PresentationOption])
+    /// Returns the content that the service extension of an app made of a notification.
+    case modify(notification: String, NotificationContent)
     /// Opens a notification that the device shows.
     case open(notification: String)
     /// Sends the heartbeat of the connection, which releases held notifications.

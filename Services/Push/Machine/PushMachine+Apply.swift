@@ -46,6 +46,8 @@ extension PushMachine {
                 $0.deliveredAt = time
                 $0.quiet = event.quiet
                 $0.willPresent = event.willPresent
+                $0.extensionDeadline = event.extensionDeadline
+                if event.extensionDeadline != nil { $0.serviceExtension = .running }
             }
             charge(event)
         case .notificationStored(let event):
@@ -53,6 +55,7 @@ extension PushMachine {
                 $0.stage = .stored
                 $0.due = event.due
                 $0.waitsForPower = event.status == .storedPower
+                $0.stopExtension()
             }
         case .notificationHeld(let event):
             change(event.notification) {
@@ -76,7 +79,7 @@ extension PushMachine {
                 $0.stage = .acknowledged
                 // An ordinary notification has requested its wake. A silent one may request another after a refusal,
                 // which needs the payload.
-                if !$0.silent { $0.dropPayload() }
+                if !$0.silent, $0.serviceExtension != .running { $0.dropPayload() }
             }
             settle(event.notification)
         case .notificationPresented(let event):
@@ -86,6 +89,8 @@ extension PushMachine {
                 if event.cause == .willPresent { $0.quiet = false }
             }
             settle(event.notification)
+        case .notificationModified(let event): endExtension(event.notification, willPresent: event.willPresent)
+        case .notificationUnmodified(let event): endExtension(event.notification, willPresent: event.willPresent)
         case .liveActivityStarted(let event): apply(event, at: time)
         case .liveActivityUpdated(let event): apply(event)
         case .liveActivityStale(let event): apply(event)
@@ -125,12 +130,23 @@ extension PushMachine {
     /// beside the alert. While the app is on screen, an alert that `willPresent` did not choose to show is not shown.
     private mutating func settle(_ notification: String) {
         guard let message = messages[notification], message.stage == .acknowledged else { return }
+        guard message.serviceExtension != .running else { return }
         let isOver = message.wake == .none
         if isOver { messages.removeValue(forKey: notification) }
         guard message.isForUser, !message.willPresent, isOver || message.isPresented else { return }
         guard !shown.contains(where: { $0.id == notification }) else { return }
         for crowded in shown.dropLast(Self.shownLimit - 1) { messages.removeValue(forKey: crowded.id) }
         shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
+    }
+
+    private mutating func endExtension(_ notification: String, willPresent: Bool) {
+        change(notification) {
+            $0.serviceExtension = .ended
+            $0.extensionDeadline = nil
+            $0.willPresent = willPresent
+            if $0.stage == .acknowledged { $0.dropPayload() }
+        }
+        settle(notification)
     }
 
     private mutating func endWake(_ notification: String) {
@@ -171,6 +187,12 @@ extension PushMachine {
 }
 
 extension PushMessage {
+    /// Stops a running service extension. The next delivery runs it again.
+    fileprivate mutating func stopExtension() {
+        if serviceExtension == .running { serviceExtension = .none }
+        extensionDeadline = nil
+    }
+
     fileprivate mutating func dropPayload() {
         payload = .null
         bytes = 0
@@ -179,6 +201,7 @@ extension PushMessage {
 
 extension PushedApp {
     fileprivate mutating func note(_ event: PushEvent.AppUpdated) {
+        hasServiceExtension = event.hasServiceExtension
         notifications = event.notifications
         state = event.state
         usedAt = event.usedAt

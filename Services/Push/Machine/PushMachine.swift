@@ -30,8 +30,8 @@ public import Timeline
 ///     inFlight --> shown: acknowledged
 ///     inFlight --> [*]: acknowledged, replaced, discarded
 ///     acknowledged --> held: held
-///     acknowledged --> shown: completed, ended, presented
-///     acknowledged --> [*]: completed, ended, refused, presented, replaced, discarded
+///     acknowledged --> shown: completed, ended, presented, modified, unmodified
+///     acknowledged --> [*]: completed, ended, refused, presented, replaced, discarded, modified, unmodified
 ///     shown --> [*]: opened, replaced, crowded, voided
 /// ```
 public struct PushMachine: Machine {
@@ -119,6 +119,7 @@ public struct PushMachine: Machine {
             for activity in app.liveActivities.values { next = activity.due.map { earlier(next, $0) } ?? next }
         }
         for message in messages.values {
+            if let deadline = message.extensionDeadline { next = earlier(next, deadline) }
             guard message.stage == .stored || message.stage == .held else { continue }
             next = earlier(next, message.expiresAt)
             if isOnline, let due = message.due { next = earlier(next, due) }
@@ -168,6 +169,7 @@ extension Decision<PushMachine> {
         case .poll(let connection, let wait): try poll(connection, wait)
         case .acknowledge(let notification): acknowledge(notification)
         case .present(let notification, let options): try present(notification, options)
+        case .modify(let notification, let content): try modify(notification, content)
         case .open(let notification): try open(notification)
         case .keepAlive: try keepAlive()
         case .setThrottle(let enabled): setThrottle(enabled)
@@ -186,6 +188,7 @@ extension Decision<PushMachine> {
             endConnection(.pollMissed)
         }
         expire()
+        expireExtensions()
         ageActivities()
         guard state.isOnline else { return }
         if state.messages.values.contains(where: { $0.stage == .stored && $0.due.map { $0 <= now } ?? false }) {

@@ -21,6 +21,10 @@ public struct PushMessage: Record, Equatable {
     /// The progress of the wake of its app.
     public enum Wake: String, WireEnum { case none, requested, granted }
 
+    /// The progress of the service extension of its app. It runs once; a delivery that is repeated without an end runs
+    /// it again.
+    public enum ServiceExtension: String, WireEnum { case none, running, ended }
+
     /// The Live Activity of its token; nil for other kinds.
     public var activity: String?
     public var app = ""
@@ -36,6 +40,8 @@ public struct PushMessage: Record, Equatable {
     public var deliveredAt: Instant?
     /// The latest time at which a stored or held notification is sent.
     public var due: Instant?
+    /// The time until which the service extension of its app may change the content, while the extension runs.
+    public var extensionDeadline: Instant?
     /// The time at which a waiting notification is discarded.
     public var expiresAt = Instant.epoch
     /// Whether the last delivery was from storage.
@@ -58,6 +64,8 @@ public struct PushMessage: Record, Equatable {
     public var pushType = PushType.alert
     /// Whether the last delivery was quiet: the device neither lights up its screen nor plays a sound.
     public var quiet = false
+    /// The progress of the service extension of its app.
+    public var serviceExtension = ServiceExtension.none
     /// Whether the payload has content-available without alert, sound or badge.
     public var silent = false
     /// Whether it waits for power, not for a connection.
@@ -80,6 +88,9 @@ public struct PushMessage: Record, Equatable {
     static func isSilent(_ type: PushType, _ payload: JSON) -> Bool {
         (type == .alert || type == .background) && contentAvailable(payload) && !asksForUser(payload)
     }
+
+    /// Whether a service extension may change it: an alert with `mutable-content: 1`.
+    var isMutable: Bool { isForUser && payload["aps"]?["mutable-content"]?.int == 1 }
 
     /// Whether the payload has the interruption level `passive`.
     var isPassive: Bool { payload["aps"]?["interruption-level"]?.string == "passive" }

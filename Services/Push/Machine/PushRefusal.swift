@@ -73,6 +73,18 @@ public struct PushRefusal: MachineRefusal {
             "No willPresent is pending for the notification \(id): it is no longer in flight, or its app was not on "
                 + "screen at its delivery.")
     }
+    public static func extensionNotRunning(_ id: String) -> Self {
+        Self(
+            .conflict, "service_extension_not_running", "Service extension is not running",
+            "No service extension runs for the notification \(id): its time is over, it has returned, or the "
+                + "notification needs none.")
+    }
+    public static func extensionRunning(_ id: String) -> Self {
+        Self(
+            .conflict, "service_extension_running", "Service extension is running",
+            "The service extension of the notification \(id) runs first: send its content, or wait until its time is over."
+        )
+    }
     public static func notificationNotShown(_ id: String) -> Self {
         Self(
             .conflict, "notification_not_shown", "Notification is not shown",

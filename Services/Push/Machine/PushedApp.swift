@@ -10,6 +10,8 @@ public struct PushedApp: Record, Equatable {
     /// The broadcast channels of the registration, in its order. They end with the token. Live Activities have their
     /// own channels.
     public var channels: [String] = []
+    /// Whether it has a notification service extension.
+    public var hasServiceExtension = false
     /// Its Live Activities by id, until their dismissal.
     public var liveActivities: OrderedDictionary<String, LiveActivity> = [:]
     /// The user's switch for notifications.

@@ -35,6 +35,8 @@ struct Explanation: Record {
     var powerFriendly = false
     /// Whether the app has a token for alerts and background pushes.
     var registered = false
+    /// Whether the app has a service extension, which may change alerts with `mutable-content`.
+    var serviceExtension = false
     var state = AppPresence.notRunning
     var throttled = true
     var wakes = false
@@ -45,6 +47,7 @@ struct Explanation: Record {
         let state = aggregate.state
         self.app = app
         registered = record.registration != nil
+        serviceExtension = record.hasServiceExtension
         online = state.isOnline
         powerFriendly = state.isPowerFriendly
         lowPowerMode = state.conditions.lowPowerMode

@@ -119,6 +119,10 @@ public enum Feature: String, WireEnum {
     /// Source: Apple, "What's New in iOS": Newsstand Kit came with iOS 5.0; the News app replaced Newsstand in iOS 9
     /// (secondary sources).
     case newsstand
+    /// The service extension of an app, which may change an alert with `mutable-content` before the user sees it.
+    ///
+    /// Source: Apple, `UNNotificationServiceExtension`, iOS 10.0.
+    case notificationServiceExtension
     /// The system creates processes before the user launches an app.
     ///
     /// Source: Apple, "About the app launch sequence": "In iOS 15 and later".
@@ -217,6 +221,7 @@ public enum Feature: String, WireEnum {
         case .lowDataMode: Span("Low Data Mode", since: 13)
         case .lowPowerMode: Span("Low Power Mode", since: 9)
         case .newsstand: Span("Newsstand", until: 8)
+        case .notificationServiceExtension: Span("notification service extensions", since: 10)
         case .prewarming: Span("prewarming", since: 15)
         case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
         case .pushToStart: Span("push-to-start", since: 17)

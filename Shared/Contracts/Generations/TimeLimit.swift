@@ -45,6 +45,10 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: our choice: as ``remoteNotificationHandler``.
     case newsstandHandler
+    /// The service extension of an app, from the delivery of the notification to the changed content.
+    ///
+    /// Source: Apple, "Modifying content in newly delivered notifications": about 30 s.
+    case notificationServiceExtension
     /// A `BGProcessingTask`.
     ///
     /// Source: Apple, WWDC19 session 707: minutes. 600 s is our choice.
@@ -87,6 +91,7 @@ public enum TimeLimit: String, WireEnum {
         case .launch: [(1, 20)]
         case .locationHandler: [(1, 10)]
         case .newsstandHandler: [(1, 30)]
+        case .notificationServiceExtension: [(1, 30)]
         case .processingTask: [(1, 600)]
         case .pushToTalkHandler: [(1, 30)]
         case .refreshTask: [(1, 30)]
@@ -105,6 +110,7 @@ public enum TimeLimit: String, WireEnum {
         case .fetchHandler: .backgroundFetch
         case .healthHandler: .healthDelivery
         case .newsstandHandler: .newsstand
+        case .notificationServiceExtension: .notificationServiceExtension
         case .processingTask, .refreshTask: .backgroundTaskScheduler
         case .pushToTalkHandler: .pushToTalk
         case .remoteNotificationHandler: .silentNotifications

@@ -14,6 +14,8 @@ public struct Manifest: Record, Equatable {
     /// needs a handler, and each process registers its own.
     public var launchHandlers: [String]?
     public var memoryMB: Int?
+    /// Whether the app has a notification service extension. It has an effect from iOS 10.
+    public var notificationServiceExtension: Defaulted<Bool> = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
     /// `UIApplicationSceneManifest`: whether the app has a scene delegate. It has an effect from iOS 13.

@@ -73,6 +73,8 @@ public enum PresentationCause: String, WireEnum {
     case notWoken
     /// The device has too many pending notifications to wait for the handler.
     case notAwaited
+    /// The service extension of the app has ended.
+    case serviceExtension
     /// The app is on screen, and its `willPresent` chose to show the notification.
     case willPresent
 }
@@ -114,6 +116,10 @@ public enum ConsoleStatus: String, WireEnum {
     case acknowledged = "Acknowledged"
     case presented = "Presented"
     case opened = "Opened"
+    /// The service extension changed the content.
+    case modified = "Modified"
+    /// The service extension ended without a change.
+    case unmodified = "Not Modified"
     case wakeRequested = "Wake Requested"
     case wokeApp = "Woke App"
     case completed = "Completed"

@@ -31,6 +31,8 @@ extension PushEvent {
         public static let type = "push.app.updated"
 
         public var app: Nullable<String>
+        /// Whether the app has a notification service extension.
+        public var hasServiceExtension: Bool
         /// Whether the user allows notifications of the app.
         public var notifications: Switch = .on
         public var state: AppPresence = .notRunning

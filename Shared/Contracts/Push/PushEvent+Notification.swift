@@ -40,6 +40,8 @@ extension PushEvent {
         /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
+        /// The time until which the service extension of the app may change the content; nil if it does not run.
+        public var extensionDeadline: Instant?
         public var fromStorage: Bool
         /// The time at which the budget of its Live Activity is full again; nil for a delivery that costs nothing.
         public var fullAt: Instant?

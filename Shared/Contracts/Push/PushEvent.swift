@@ -25,6 +25,8 @@ public enum PushEvent: EventFamily {
     case notificationAcknowledged(NotificationAcknowledged)
     case notificationPresented(NotificationPresented)
     case notificationOpened(NotificationOpened)
+    case notificationModified(NotificationModified)
+    case notificationUnmodified(NotificationUnmodified)
     case liveActivityStarted(LiveActivityStarted)
     case liveActivityUpdated(LiveActivityUpdated)
     case liveActivityStale(LiveActivityStale)
@@ -60,6 +62,11 @@ extension PushEvent {
         case .notificationPresented(let event):
             NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
         case .notificationOpened(let event): NotificationStatus(event.notification, event.status)
+        case .notificationModified(let event):
+            NotificationStatus(
+                event.notification, event.status, cause: event.content.changes.joined(separator: ", "))
+        case .notificationUnmodified(let event):
+            NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
         case .wakeRequested(let event): NotificationStatus(event.notification, .wakeRequested)
         case .wakeGranted(let event): NotificationStatus(event.notification, event.status)
         case .wakeCompleted(let event):

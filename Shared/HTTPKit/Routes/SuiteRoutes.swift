@@ -122,6 +122,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/keep-alive POST
         /v1/devices/{device}/notifications GET
         /v1/devices/{device}/notifications/{notification}/ack POST
+        /v1/devices/{device}/notifications/{notification}/content POST
         /v1/devices/{device}/notifications/{notification}/opened POST
         /v1/devices/{device}/notifications/{notification}/presentation POST
         /v1/devices/{device}/throttle PUT

@@ -19,6 +19,8 @@ public struct ScenarioApp: Record, Equatable {
     /// The identifiers with a launch handler; all of ``permittedTaskIdentifiers`` if missing.
     public var launchHandlers: [String]?
     public var memoryMB: Int?
+    /// Whether the app has a notification service extension, which returns after one second.
+    public var notificationServiceExtension: Defaulted<Bool> = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
     /// `UIApplicationSceneManifest`.
@@ -29,8 +31,9 @@ public struct ScenarioApp: Record, Equatable {
     public var manifest: Manifest {
         Manifest(
             backgroundModes: backgroundModes, exitsOnSuspend: exitsOnSuspend, handlersReturn: handlersReturn,
-            launchHandlers: launchHandlers, memoryMB: memoryMB, permittedTaskIdentifiers: permittedTaskIdentifiers,
-            scenes: scenes)
+            launchHandlers: launchHandlers, memoryMB: memoryMB,
+            notificationServiceExtension: notificationServiceExtension,
+            permittedTaskIdentifiers: permittedTaskIdentifiers, scenes: scenes)
     }
 
     /// Returns the handler of a kind of wakes.

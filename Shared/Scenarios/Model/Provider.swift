@@ -74,6 +74,8 @@ public struct Send: Record, Equatable {
     public var every: TimeSpan?
     /// `apns-expiration` as time after the sending; 0s for one attempt. Without it, the service stores for its maximum.
     public var expiration: TimeSpan?
+    /// `mutable-content: 1`: the service extension of the app may change an alert.
+    public var mutableContent: Defaulted<Bool> = false
     /// The time from the first device to the last, at most 1 day.
     public var over: TimeSpan?
     /// Members of the payload beside `aps`, at most 3 KiB.

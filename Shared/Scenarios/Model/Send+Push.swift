@@ -25,6 +25,7 @@ extension Send {
             case .alertWithContent: [alert, .init("sound", "default"), available]
             case .voip: []
             }
-        return .object([JSON.Member("aps", .object(aps))] + (payload?.members ?? []))
+        let mutable: [JSON.Member] = mutableContent ? [.init("mutable-content", 1)] : []
+        return .object([JSON.Member("aps", .object(aps + mutable))] + (payload?.members ?? []))
     }
 }

@@ -6,7 +6,7 @@ extension RecordGoldenTests {
     static let pushService: [any Record.Type] = [
         Explanation.self, Explanation.Budget.self, Explanation.Outcome.self, LiveActivityDocument.self,
         LiveActivityEndDocument.self, LiveActivityList.self, LiveActivityStartDocument.self,
-        LiveActivityUpdateDocument.self, NotificationCount.self,
+        LiveActivityUpdateDocument.self, ModificationDocument.self, NotificationCount.self,
         NotificationCountList.self, NotificationDocument.self, NotificationItem.self, NotificationList.self,
         Page<NotificationItem>.self, ProviderKeyDocument.self, Page<ProviderKeyDocument>.self,
         PresentationDocument.self, RegistrationDocument.self,

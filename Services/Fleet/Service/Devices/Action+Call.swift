@@ -47,6 +47,10 @@ extension Action {
         case .look(let app): return Call(.lifecycle, "GET", ofApp, [device, app])
         case .acknowledge(let id):
             return Call(.push, "POST", root + "/notifications/{notification}/ack", [device, id])
+        case .modify(let id):
+            return Call(
+                .push, "POST", root + "/notifications/{notification}/content", [device, id],
+                ["body": "Something is new, and its text was decrypted"])
         case .open(let id):
             return Call(.push, "POST", root + "/notifications/{notification}/opened", [device, id])
         case .keepAlive: return Call(.push, "POST", root + "/keep-alive", [device])

@@ -9,6 +9,8 @@ public enum Action: Sendable, Equatable {
     /// Reads the state of an app after a refusal showed that the simulated state is wrong.
     case look(app: String)
     case acknowledge(notification: String)
+    /// Returns the content that the service extension of an app made of a notification.
+    case modify(notification: String)
     case open(notification: String)
     case keepAlive
     // Actions of the code of an app.
@@ -28,7 +30,7 @@ public enum Action: Sendable, Equatable {
     public var actingApp: String? {
         switch self {
         case .register(let app): app
-        case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive: nil
+        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _),
             .setInterval(let app, _):

@@ -71,6 +71,8 @@ public struct DeliveredNotification: Sendable, Equatable {
     public var identifier: String
     public var app: String
     public var isSilent: Bool
+    /// Whether the service extension of the app may change the content.
+    public var runsExtension: Bool
     /// Whether the app is on screen, so that its `willPresent` decides about an alert.
     public var willPresent: Bool
 
@@ -80,6 +82,7 @@ public struct DeliveredNotification: Sendable, Equatable {
         self.identifier = identifier
         self.app = app
         isSilent = document["silent"]?.bool ?? false
+        runsExtension = document["extensionDeadline"]?.string != nil
         willPresent = document["willPresent"]?.bool ?? false
     }
 }

@@ -49,6 +49,8 @@ struct Work: Sendable, Equatable {
         // Work of the user and the device.
         case report, pickUp, tryOut, putDown, interrupt, dismiss, swipe, keepAlive
         case acknowledge(String)
+        /// The service extension returns its content.
+        case modify(String)
         case open(String)
         // Work of the code of the app.
         case crash, download, openSession
@@ -61,7 +63,8 @@ struct Work: Sendable, Equatable {
         /// Whether the code of the app does the work, so only while it can run.
         var isCode: Bool {
             switch self {
-            case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .open:
+            case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
+                .open:
                 false
             case .crash, .download, .openSession, .completeCallback, .completeWake, .endTask, .answerChallenge,
                 .register:

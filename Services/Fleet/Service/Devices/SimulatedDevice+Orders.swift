@@ -124,16 +124,22 @@ extension SimulatedDevice {
         if onScreen == app { onScreen = nil }
     }
 
-    /// Handles a notification: the system acknowledges it, and the user may open it. No app of a fleet implements
+    /// Handles a notification: the system acknowledges it and runs the service extension, and the user may open it. No app of a fleet implements
     /// `willPresent`, so a device does not show an alert of the app on screen.
     public mutating func receive(_ notification: DeliveredNotification, at now: Instant) {
         let acknowledged = now + random.interval(.milliseconds(20)...(.milliseconds(300)))
         schedule(.acknowledge(notification.identifier), at: acknowledged)
+        var shown = acknowledged
+        // One of twenty extensions does not return, so the device shows the original.
+        if notification.runsExtension, !random.percent(5) {
+            shown = acknowledged + random.interval(.milliseconds(200)...(.seconds(2)))
+            schedule(.modify(notification.identifier), at: shown)
+        }
         guard !notification.isSilent, !notification.willPresent, let app = index(of: notification.app),
             random.percent(apps[app].model.opensNotifications)
         else { return }
         let wait = pace.real(random.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
-        schedule(.open(notification.identifier), at: acknowledged + wait)
+        schedule(.open(notification.identifier), at: shown + wait)
     }
 
     /// Handles the result of an action.

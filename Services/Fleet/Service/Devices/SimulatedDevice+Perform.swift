@@ -17,6 +17,7 @@ extension SimulatedDevice {
             return isOnline(at: now) ? [.keepAlive] : []
         case .pickUp: return pickUp(at: now)
         case .acknowledge(let notification): return [.acknowledge(notification: notification)]
+        case .modify(let notification): return [.modify(notification: notification)]
         case .open(let notification):
             return person.phase(at: pace.peopleTime(at: now)) == .asleep
                 ? [] : unlock(at: now) + [.open(notification: notification)]
@@ -56,7 +57,7 @@ extension SimulatedDevice {
             apps[app].tasks.removeAll { $0 == task }
             return [.endTask(app: name, task: task)]
         case .answerChallenge(let challenge): return [.answerChallenge(app: name, challenge: challenge)]
-        case .report, .pickUp, .keepAlive, .acknowledge, .open: return []
+        case .report, .pickUp, .keepAlive, .acknowledge, .modify, .open: return []
         }
     }
 

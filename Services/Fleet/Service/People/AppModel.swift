@@ -39,6 +39,8 @@ public struct AppModel: Sendable, Equatable {
     /// Whether the app reports the return of its handlers. Otherwise handlers return at once.
     public var reportsHandlers: Bool
     public var fetchInterval: FetchInterval?
+    /// Whether it has a notification service extension.
+    public var hasServiceExtension: Bool
     /// The average number of times that a user opens it in a day.
     public var opensADay: Int
     /// The percentage of its notifications that users open.
@@ -57,6 +59,7 @@ public struct AppModel: Sendable, Equatable {
         [
             "backgroundModes": .array(modes.map { .string($0) }), "memoryMB": .int(memoryMB),
             "handlersReturn": .string(reportsHandlers ? "reported" : "immediately"),
+            "notificationServiceExtension": .bool(hasServiceExtension),
         ]
     }
 
@@ -67,7 +70,7 @@ public struct AppModel: Sendable, Equatable {
             taps: 25, .seconds(20)...(.minutes(3))),
         AppModel(
             "com.example.chat", .wellBehaved, ["remote-notification"], reports: false, nil, opens: 45,
-            taps: 60, .seconds(10)...(.minutes(2))),
+            taps: 60, .seconds(10)...(.minutes(2)), hasServiceExtension: true),
         AppModel(
             "com.example.news", .slowHandler, ["fetch", "remote-notification"], reports: true, .seconds(3600),
             opens: 8, taps: 10, .minutes(1)...(.minutes(10))),
@@ -87,13 +90,14 @@ public struct AppModel: Sendable, Equatable {
 
     private init(
         _ identifier: String, _ behaviour: Behaviour, _ modes: [String], reports: Bool, _ interval: FetchInterval?,
-        opens: Int, taps: Int, _ stay: ClosedRange<Interval>
+        opens: Int, taps: Int, _ stay: ClosedRange<Interval>, hasServiceExtension: Bool = false
     ) {
         self.identifier = identifier
         self.behaviour = behaviour
         self.modes = modes
         reportsHandlers = reports
         fetchInterval = interval
+        self.hasServiceExtension = hasServiceExtension
         opensADay = opens
         opensNotifications = taps
         self.stay = stay

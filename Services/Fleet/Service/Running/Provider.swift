@@ -75,7 +75,9 @@ struct Provider: Sendable {
             "apns-push-type": isSilent ? "background" : "alert", "apns-priority": isSilent ? "5" : "10",
         ]
         let alert: JSON = ["title": "Dormouse", "body": "Something is new"]
-        let payload: JSON = ["aps": isSilent ? ["content-available": 1] : ["alert": alert, "sound": "default"]]
+        let aps: JSON =
+            isSilent ? ["content-available": 1] : ["alert": alert, "mutable-content": 1, "sound": "default"]
+        let payload: JSON = ["aps": aps]
         let reply = try await caller.client.send(
             "POST", "\(apns)/3/device/\(target.token)", headers, payload.bytes, type: "application/json")
         note(reply)

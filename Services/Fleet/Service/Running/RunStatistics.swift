@@ -106,7 +106,8 @@ public final class RunStatistics: Sendable {
             case .completeWake: counts.wakesCompleted += 1
             case .beginTask: counts.tasksBegun += 1
             case .download: counts.downloads += 1
-            case .report, .transition, .swipe, .look, .acknowledge, .open, .keepAlive, .completeCallback, .endTask,
+            case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .keepAlive, .completeCallback,
+                .endTask,
                 .openSession, .setInterval, .answerChallenge, .register:
                 break
             }

@@ -14,8 +14,8 @@ enum Example {
     static let app = """
         {"state": "background", "stateSince": "2026-11-22T02:34:51.613Z", "launchedAt": "2026-11-22T02:34:51.156Z",
          "manifest": {"backgroundModes": ["fetch", "remote-notification"], "exitsOnSuspend": false,
-          "handlersReturn": "reported", "memoryMB": 120, "permittedTaskIdentifiers": ["mail.refresh"],
-          "scenes": false},
+          "handlersReturn": "reported", "memoryMB": 120, "notificationServiceExtension": false,
+          "permittedTaskIdentifiers": ["mail.refresh"], "scenes": false},
          "pendingCallbacks": [{"callback": "didEnterBackground", "deadline": "2026-11-22T02:34:56.613Z"}],
          "tasks": {"01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f": {"begunAt": "2026-11-22T02:34:51.536Z",
           "expirationHandler": true, "isExpiring": false, "name": "save"}},

@@ -61,7 +61,7 @@ extension Decision<PushMachine> {
         // Calls and Push to Talk need no declared mode to request a wake: `lifecycle` decides about the app.
         guard message.wakesApp, message.wake == .none, !app.foreground else { return }
         guard app.wakes || message.isForApp else { return present(id, message, .notWoken) }
-        if message.needsPermission, !profile.has(.alertWaitsForHandler) { present(id, message, .atOnce) }
+        if message.needsPermission, !waitsForHandler { present(id, message, .atOnce) }
         requestWake(id, message)
     }
 
@@ -70,7 +70,8 @@ extension Decision<PushMachine> {
             .notificationDelivered(
                 .init(
                     app: message.app, apnsID: message.apnsID, channel: message.channel,
-                    collapseID: message.collapseID, fromStorage: fromStorage, fullAt: fullAt(after: message),
+                    collapseID: message.collapseID, extensionDeadline: extensionDeadline(of: message),
+                    fromStorage: fromStorage, fullAt: fullAt(after: message),
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
                     quiet: isQuiet(message), silent: message.silent,
                     status: fromStorage ? .deliveredFromStorage : .delivered,
@@ -150,7 +151,8 @@ extension Decision<PushMachine> {
             bytes -= message.cost
             // Before the wake, the app has nothing of a silent notification.
             if message.stage == .acknowledged, !message.silent || message.wake == .granted {
-                abandonWake(id, message)
+                endExtension(of: id, .notAwaited)
+                if let rest = state.messages[id], rest.wake != .none { abandonWake(id, rest) }
             } else {
                 discard(id, .discardedStorageFull)
             }

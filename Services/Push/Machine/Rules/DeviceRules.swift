@@ -59,6 +59,7 @@ extension Decision<PushMachine> {
         body(&conditions)
         guard conditions != before.conditions else { return }
         emit(.conditionsChanged(conditions))
+        if !conditions.poweredOn { endExtensions(.deviceOff) }
         if !state.hasNetwork { endConnection(conditions.poweredOn ? .networkLost : .powerLost) }
         guard state.isOnline else { return }
         if state.isPowerFriendly, !before.isPowerFriendly { flushStore() }
@@ -73,10 +74,18 @@ extension Decision<PushMachine> {
 
     private mutating func install(_ app: String, _ manifest: Manifest) {
         let wakes = canWake(manifest)
+        let hasExtension = manifest.notificationServiceExtension
         guard state.apps[app] != nil else {
-            return emit(.appUpdated(.init(app: app, notifications: .on, state: .notRunning, wakes: wakes)))
+            return emit(
+                .appUpdated(
+                    .init(
+                        app: app, hasServiceExtension: hasExtension, notifications: .on, state: .notRunning,
+                        wakes: wakes)))
         }
-        note(app) { $0.wakes = wakes }
+        note(app) {
+            $0.wakes = wakes
+            $0.hasServiceExtension = hasExtension
+        }
     }
 
     private mutating func uninstall(_ app: String) {
@@ -104,7 +113,7 @@ extension Decision<PushMachine> {
         emit(
             .appUpdated(
                 .init(
-                    app: app, notifications: after.notifications, state: after.state, usedAt: after.usedAt,
-                    wakes: after.wakes)))
+                    app: app, hasServiceExtension: after.hasServiceExtension, notifications: after.notifications,
+                    state: after.state, usedAt: after.usedAt, wakes: after.wakes)))
     }
 }

@@ -7,9 +7,9 @@ extension Decision<PushMachine> {
     /// Opens a shown notification. A visible notification is acknowledged by that.
     mutating func open(_ id: String) throws(PushRefusal) {
         guard state.conditions.poweredOn else { throw .deviceOff }
-        // An alert that waits for its handler or for `willPresent` is not shown yet.
+        // An alert that waits for its handler, its service extension or `willPresent` is not shown yet.
         if let message = state.messages[id], message.isForUser, message.isPresented || message.wake == .none,
-            !message.willPresent
+            !message.willPresent, message.serviceExtension != .running
         {
             acknowledge(id)
         }
@@ -39,6 +39,7 @@ extension Decision<PushMachine> {
             throw .notificationNotOffered(id)
         }
         _ = try running(message.app)
+        guard message.serviceExtension != .running else { throw .extensionRunning(id) }
         if options.contains(where: \.shows) { present(id, message, .willPresent) }
         acknowledge(id)
     }

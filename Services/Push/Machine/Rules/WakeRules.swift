@@ -67,9 +67,14 @@ extension Decision<PushMachine> {
         present(id, message, .notAwaited)
     }
 
-    /// Shows an alert, once. The device shows nothing of pushes for apps and the system.
+    /// Whether an alert waits for the handler of its app.
+    var waitsForHandler: Bool { profile.has(.alertWaitsForHandler) }
+
+    /// Shows an alert, once. The device shows nothing of pushes for apps and the system, and no alert whose service
+    /// extension runs.
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
         guard message.needsPermission, !message.isPresented else { return }
+        guard state.messages[id]?.serviceExtension != .running else { return }
         emit(
             .notificationPresented(
                 .init(app: message.app, cause: cause, notification: id, pushType: message.pushType)))

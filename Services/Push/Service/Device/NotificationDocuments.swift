@@ -12,6 +12,8 @@ struct NotificationDocument: Record {
     var channel: String?
     var collapseID: Nullable<String> = nil
     var deliveredAt = Instant.epoch
+    /// The time until which the service extension of the app may change the content; nil if it does not run.
+    var extensionDeadline: Instant?
     var fromStorage = false
     var id = ""
     var payload = JSON.null
@@ -31,6 +33,7 @@ struct NotificationDocument: Record {
         priority = message.priority
         channel = message.channel
         collapseID = message.collapseID
+        extensionDeadline = message.extensionDeadline
         payload = message.payload
         fromStorage = message.fromStorage
         quiet = message.quiet
@@ -47,6 +50,7 @@ struct NotificationDocument: Record {
         priority = event.priority
         channel = event.channel
         collapseID = event.collapseID
+        extensionDeadline = event.extensionDeadline
         payload = event.payload
         fromStorage = event.fromStorage
         quiet = event.quiet
@@ -70,11 +74,32 @@ struct NotificationList: Record {
     }
 }
 
+/// The result of a service extension.
+struct ModificationDocument: Record {
+    /// Whether the device shows the changed content.
+    var isModified = false
+    /// Whether the app is on screen, so that its `willPresent` decides next.
+    var willPresent = false
+
+    /// Reads the result from the events of a command.
+    init(_ events: [PushEvent]) {
+        for event in events {
+            switch event {
+            case .notificationModified(let event): (isModified, willPresent) = (true, event.willPresent)
+            case .notificationUnmodified(let event): willPresent = event.willPresent
+            default: break
+            }
+        }
+    }
+}
+
 /// The timeline of a notification.
 struct TimelineDocument: Record {
     struct Entry: Record {
         var at = Instant.epoch
         var cause: String?
+        /// The changes of the service extension.
+        var content: NotificationContent?
         var status = ConsoleStatus.received
         var until: Instant?
     }
@@ -98,6 +123,7 @@ struct TimelineDocument: Record {
             entry.status = status.status
             entry.at = time
             entry.cause = status.cause
+            if case .notificationModified(let modified) = event { entry.content = modified.content }
             entry.until = status.until
             statuses.append(entry)
         }

@@ -20,11 +20,25 @@ struct NotificationRoutes: Sendable {
             .refuses(
                 [
                     PushRefusal.deviceNotRegistered, .notificationNotOffered("…"), .appNotRunning(.suspended),
+                    .extensionRunning("…"),
                     .unsupported(.userNotificationCenter, on: Generations.standard[.ios9]),
                 ].map(\.problem))
         ) { document, call in
             let id = try call.identifier("notification")
             return try await commands.submit(.present(notification: id, options: document.options), call)
+        }
+        table.add(
+            .post, "/v1/devices/{device}/notifications/{notification}/content",
+            "Returns the content that the service extension of an app made of a notification",
+            body: NotificationContent.self,
+            .refuses(
+                [
+                    PushRefusal.deviceNotRegistered, .extensionNotRunning("…"),
+                    .unsupported(.notificationServiceExtension, on: Generations.standard[.ios9]),
+                ].map(\.problem))
+        ) { content, call in
+            let id = try call.identifier("notification")
+            return try await commands.submit(.modify(notification: id, content), call) { ModificationDocument($1) }
         }
         table.add(
             .post, "/v1/devices/{device}/notifications/{notification}/opened",

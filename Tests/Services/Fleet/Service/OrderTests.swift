@@ -170,6 +170,19 @@ import Timeline
         #expect(suite.told.count { $0.action == .acknowledge(notification: "n1") } == 1)
     }
 
+    @Test func `most service extensions return their content`() throws {
+        var (suite, app) = try Self.suite(with: .wellBehaved)
+        for number in 0..<100 {
+            let document: JSON = [
+                "id": .string("n\(number)"), "app": .string(app), "extensionDeadline": "2026-11-24T00:00:30.000Z",
+            ]
+            suite.device.receive(try #require(DeliveredNotification(document)), at: suite.now)
+        }
+        suite.run(until: suite.now + .seconds(5))
+        let returned = suite.told.count { if case .modify = $0.action { true } else { false } }
+        #expect((85..<100).contains(returned))
+    }
+
     @Test func `a notification in a keep-alive response is acknowledged`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let item: JSON = ["id": "n7", "app": .string(app), "silent": true]

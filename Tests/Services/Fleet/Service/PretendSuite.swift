@@ -101,7 +101,8 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
-        case .report, .look, .acknowledge, .open, .keepAlive, .completeCallback, .endTask, .completeWake, .openSession,
+        case .report, .look, .acknowledge, .modify, .open, .keepAlive, .completeCallback, .endTask, .completeWake,
+            .openSession,
             .setInterval, .download, .answerChallenge, .register:
             return .done([:], asOf: offset)
         }

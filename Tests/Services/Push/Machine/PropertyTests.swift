@@ -71,7 +71,9 @@ extension PushLife {
         for shown in device.shown {
             let unsettled = device.messages[shown.id]
             try #require(
-                unsettled.map { $0.isPresented && $0.stage == .acknowledged && $0.wake != .none } ?? true,
+                unsettled.map {
+                    $0.isPresented && $0.serviceExtension != .running && $0.stage == .acknowledged && $0.wake != .none
+                } ?? true,
                 "a shown notification is settled, or its handler runs")
             try #require(device.apps[shown.app]?.registration != nil, "only registered apps show notifications")
             let alike = device.shown.filter { $0.app == shown.app && $0.collapseID == shown.collapseID }
@@ -81,9 +83,17 @@ extension PushLife {
             try #require(message.stage != .received, "a received notification leaves the state received")
             try #require(message.stage != .inFlight || device.connection != nil, "in flight means connected")
             try #require(message.stage != .held || message.silent, "only silent ones are held")
+            let isRunning = message.serviceExtension == .running
             try #require(
-                message.stage != .acknowledged || message.wake != .none,
-                "only a wake keeps an acknowledged notification")
+                message.stage != .acknowledged || message.wake != .none || isRunning,
+                "only a wake or a service extension keeps an acknowledged notification")
+            try #require(isRunning == (message.extensionDeadline != nil), "a running service extension has a deadline")
+            try #require(
+                message.extensionDeadline.map { $0 > now && $0 <= now + .seconds(30.0) } ?? true,
+                "a service extension has 30 s")
+            try #require(
+                !isRunning || message.isForUser && (message.stage == .inFlight || message.stage == .acknowledged),
+                "a service extension runs for an alert on the device")
             let waits = message.stage == .stored || message.stage == .held
             try #require(
                 !waits || !message.neverStored && message.expiresAt > now,
