@@ -114,7 +114,10 @@ extension DoorSuite {
         try? submit(.register(app: app, .sandbox, kind: .voip), \.push)
         try? submit(.startActivity(app: app, activity: Self.activity, Self.activityRequest), \.push)
         try submit(.connect(connection: "c"), \.push)
-        try submit(.receive(alert()), \.push)
+        try submit(.receive(alert(Self.notification, ["alert": "x", "mutable-content": 1])), \.push)
+        try? submit(.setCategories(app: app, [Self.category]), \.push)
+        try submit(.receive(alert(Self.shownNotification, ["alert": "x", "category": "c"])), \.push)
+        try? submit(.present(notification: Self.shownNotification, options: [.banner]), \.push)
         guard generation.has(.backgroundSessions) else { return }
         try submit(.openSession(app: app, session: Self.session, SessionConfiguration()), \.transfer)
         try submit(
@@ -130,15 +133,19 @@ extension DoorSuite {
         while transfer.state(Self.key).task(Self.delayedTask)?.delayedRequest.isPending == false { try advance() }
     }
 
-    /// An alert whose service extension runs.
-    private func alert() -> IncomingPush {
+    private func alert(_ id: String, _ aps: JSON) -> IncomingPush {
         IncomingPush(
             token: token(of: .apns)?.description ?? "", app: Self.app, topic: Self.app, pushType: .alert,
-            environment: .sandbox, apnsID: "a", notification: Self.notification, priority: 10, collapseID: nil,
-            expiration: nil, neverStored: false, payload: ["aps": ["alert": "x", "mutable-content": 1]])
+            environment: .sandbox, apnsID: "a", notification: id, priority: 10, collapseID: nil, expiration: nil,
+            neverStored: false, payload: ["aps": aps])
     }
 
+    /// A notification whose service extension runs.
     static let notification = "n"
+    /// A notification that the device shows, with the actions of ``category``.
+    static let shownNotification = "s"
+    private static let category = NotificationCategory(
+        actions: [NotificationAction(identifier: "reply", textInput: true)], identifier: "c")
     static let task = TaskKey(app: app, session: session, task: 1)
     /// A task with a delayed request that waits for an answer.
     static let delayedTask = TaskKey(app: app, session: "delayed", task: 1)

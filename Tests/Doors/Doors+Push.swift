@@ -53,6 +53,20 @@ extension Door {
                 "attachments": ["cat.png"], "badge": 3, "body": "clear", "sound": "bell", "subtitle": "s", "title": "t",
             ], \.push
         ) { .modify(notification: DoorSuite.notification, $0) },
+        .rest(
+            CategoriesDocument.self,
+            [
+                "categories": [
+                    [
+                        "actions": [["identifier": "reply", "options": ["foreground"], "textInput": true]],
+                        "identifier": "c", "options": ["customDismissAction"],
+                    ]
+                ]
+            ], \.push
+        ) { .setCategories(app: DoorSuite.app, $0.categories) },
+        .rest(
+            NotificationResponse.self, ["actionIdentifier": "reply", "userText": "yes"], \.push
+        ) { .respond(notification: DoorSuite.shownNotification, $0) },
         .rest("push", PresentationDocument.self, ["options": ["banner", "sound"]]),
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
         .rest(

@@ -76,7 +76,10 @@ package struct LifecycleLife: Life {
     /// Another service asks for a wake.
     private mutating func wake() -> Event {
         let request = "r\(now.milliseconds)"
-        switch Int.random(in: 0..<7, using: &random) {
+        switch Int.random(in: 0..<8, using: &random) {
+        case 7:
+            return event(
+                PushEvent.NotificationResponded(actionIdentifier: "like", app: anyApp(), notification: request))
         case 6: return event(PushEvent.NotificationOpened(app: anyApp(), notification: request))
         case 0: return event(FetchEvent.RefreshDue(app: anyApp(), fetch: request))
         case 1:

@@ -93,7 +93,7 @@ package struct PushLife: Life {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"
         let message = device.messages.elements.randomElement(using: &random)
         let asking = device.messages.elements.filter { $0.value.wake != .none }.randomElement(using: &random)
-        switch Int.random(in: 0..<48, using: &random) {
+        switch Int.random(in: 0..<52, using: &random) {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try unregister(app) }
@@ -134,6 +134,10 @@ package struct PushLife: Life {
             let running = device.messages.elements.filter { $0.value.serviceExtension == .running }
             let id = running.randomElement(using: &random)?.key ?? message?.key ?? "none"
             try submit(.modify(notification: id, content()))
+        case 34: try submit(.setCategories(app: app, categories()))
+        case 35, 36:
+            let shown = device.shown.randomElement(using: &random)?.id
+            try submit(.respond(notification: shown ?? message?.key ?? "none", response()))
         case 18, 19, 20: try answerWake(asking?.key ?? "none", asking?.value.app ?? app)
         default: try submit(.receive(push(app)))
         }
@@ -172,6 +176,22 @@ package struct PushLife: Life {
         return NotificationContent(
             badge: Bool.random(using: &random) ? count : nil, body: texts.randomElement(using: &random) ?? nil,
             title: texts.randomElement(using: &random) ?? nil)
+    }
+
+    private mutating func categories() -> [NotificationCategory] {
+        let options: [NotificationCategoryOption] = Bool.random(using: &random) ? [.customDismissAction] : []
+        let actions = [
+            NotificationAction(identifier: "like"), NotificationAction(identifier: "show", options: [.foreground]),
+            NotificationAction(identifier: "reply", options: [.authenticationRequired], textInput: true),
+        ]
+        return [NotificationCategory(actions: actions, identifier: "x", options: options)]
+    }
+
+    private mutating func response() -> NotificationResponse {
+        let standard = [NotificationResponse.defaultAction, NotificationResponse.dismissAction]
+        let action = (standard + ["like", "show", "reply", "other"]).randomElement(using: &random) ?? "like"
+        return NotificationResponse(
+            actionIdentifier: action, userText: action == "reply" || count.isMultiple(of: 9) ? "text" : nil)
     }
 
     private mutating func presentation() -> [PresentationOption] {
@@ -245,6 +265,7 @@ package struct PushLife: Life {
         }
         if count.isMultiple(of: 3) { aps.append(.init("interruption-level", "passive")) }
         if Bool.random(using: &random) { aps.append(.init("mutable-content", 1)) }
+        if Bool.random(using: &random) { aps.append(.init("category", "x")) }
         let expiration = Int.random(in: -600...7200, using: &random)
         let isLarge = Int.random(in: 0..<4, using: &random) == 0
         let type: PushType =

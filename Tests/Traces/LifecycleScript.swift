@@ -105,7 +105,14 @@ extension TraceScript<LifecycleMachine> {
             return PushEvent.WakeRequested(
                 app: app, notification: with["notification"]?.string ?? "", payload: with["payload"] ?? .null,
                 pushType: with["pushType"]?.string.flatMap { PushType(rawValue: $0) })
-        case "notificationOpened": return PushEvent.NotificationOpened(app: app, notification: "n")
+        case "notificationOpened":
+            return PushEvent.NotificationOpened(
+                actionIdentifier: with["actionIdentifier"]?.string, app: app, notification: "n",
+                userText: with["userText"]?.string)
+        case "notificationResponded":
+            return PushEvent.NotificationResponded(
+                actionIdentifier: with["actionIdentifier"]?.string ?? "", app: app, notification: "n",
+                userText: with["userText"]?.string)
         case "taskDue":
             return FetchEvent.TaskDue(
                 app: app, expirationHandler: with["expirationHandler"]?.bool ?? true,

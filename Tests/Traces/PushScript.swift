@@ -100,6 +100,13 @@ extension TraceScript<PushMachine> {
         case "modify":
             let content = try NotificationContent(json: step.with["content"] ?? [:])
             return .modify(notification: try #require(step.with["id"]?.string), content)
+        case "respond":
+            return .respond(
+                notification: try #require(step.with["id"]?.string),
+                try NotificationResponse(json: step.with.without("id")))
+        case "setCategories":
+            let categories = try (step.with.items ?? []).map { try NotificationCategory(json: $0) }
+            return .setCategories(app: step.app, categories)
         case "open": return .open(notification: try #require(step.with.string))
         case "keepAlive": return .keepAlive
         case "throttle": return .setThrottle(step.with.bool ?? true)

@@ -66,7 +66,7 @@ extension DeviceSimulation {
         switch woken.reason {
         case .push: startTransfers(.push, of: app, context)
         case .fetch, .task: startTransfers(.refresh, of: app, context)
-        case .transfer, .location, .voip, .bluetooth, .health: break
+        case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
         }
         let handler = context.plan.scenario.apps[app].handler(of: woken.reason)
         var random = draw(.handlers, context)

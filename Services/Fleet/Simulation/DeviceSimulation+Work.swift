@@ -105,7 +105,7 @@ extension DeviceSimulation {
         switch reason {
         case .fetch, .push: completion.result = result.result
         case .task: completion.success = result != .failed
-        case .transfer, .location, .voip, .bluetooth, .health: break
+        case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
         }
         let loaded = network.word == .none ? 0 : bytes
         if loaded > 0 {

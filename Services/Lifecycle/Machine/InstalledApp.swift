@@ -155,8 +155,7 @@ public struct InstalledApp: Record, Equatable {
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
         case .fetch, .push, .pushToTalk, .transfer, .region, .significantChange, .visit, .monitor, .refreshTask,
-            .processingTask,
-            .bluetoothCentral, .bluetoothPeripheral, .health:
+            .processingTask, .bluetoothCentral, .bluetoothPeripheral, .health, .notificationResponse:
             break
         }
     }

@@ -61,7 +61,8 @@ public struct LifecycleMachine: Machine {
     public static let ownsLimits = true
     public static let follows: Set<String> = [
         FetchEvent.RefreshDue.type, FetchEvent.TaskDue.type, FetchEvent.TaskStopped.type,
-        PushEvent.WakeRequested.type, PushEvent.NotificationOpened.type, TransferEvent.WakeRequested.type,
+        PushEvent.WakeRequested.type, PushEvent.NotificationOpened.type, PushEvent.NotificationResponded.type,
+        TransferEvent.WakeRequested.type,
     ]
 
     /// The app on screen; nil if there is none.
@@ -160,7 +161,10 @@ extension Decision<LifecycleMachine> {
                 wake(app, for: kind, request: asked.notification, payload: asked.payload)
             case PushEvent.NotificationOpened.type:
                 guard case .notificationOpened(let opened) = try PushEvent(event), let app = opened.app else { return }
-                openByNotification(app, opened.notification)
+                openByNotification(app, opened)
+            case PushEvent.NotificationResponded.type:
+                guard case .notificationResponded(let response) = try PushEvent(event) else { return }
+                respond(response)
             case TransferEvent.WakeRequested.type:
                 guard case .wakeRequested(let asked) = try TransferEvent(event), let app = asked.app else { return }
                 wake(app, for: .transfer, request: asked.session)

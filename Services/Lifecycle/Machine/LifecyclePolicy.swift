@@ -90,6 +90,7 @@ extension WakeKind {
         case .voipSocket: .voipSocket
         case .bluetoothCentral, .bluetoothPeripheral: .bluetoothHandler
         case .health: .healthHandler
+        case .notificationResponse: .notificationResponseHandler
         }
     }
 }

@@ -100,6 +100,11 @@ struct WakeRule {
             modes = [.voip]
         case .health:
             handler = [.updateHandler]
+        // The user asks for it, so no setting and no earlier force quit blocks it (our choice).
+        case .notificationResponse:
+            handler = [Self.responseCallback(profile)]
+            heedsForceQuit = false
+            heedsBackgroundRefresh = false
         case .bluetoothCentral:
             handler = []
             modes = [.bluetoothCentral]
@@ -109,6 +114,11 @@ struct WakeRule {
             modes = [.bluetoothPeripheral]
             heedsBackgroundRefresh = false
         }
+    }
+
+    /// The callback for an action of a notification. Before `UNUserNotificationCenter`, the app's delegate got it.
+    static func responseCallback(_ profile: Profile) -> Callback {
+        profile.has(.userNotificationCenter) ? .didReceiveNotificationResponse : .handleActionWithIdentifier
     }
 }
 
@@ -124,6 +134,7 @@ extension WakeKind {
         case .voip: self = .voipPush
         case .bluetooth: self = .bluetoothCentral
         case .health: self = .health
+        case .notificationResponse: self = .notificationResponse
         }
     }
 
@@ -136,7 +147,7 @@ extension WakeKind {
         case .refreshTask, .processingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
         case .region, .significantChange, .visit, .monitor, .voipSocket, .bluetoothCentral, .bluetoothPeripheral,
-            .health:
+            .health, .notificationResponse:
             nil
         }
     }

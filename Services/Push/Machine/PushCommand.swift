@@ -38,6 +38,10 @@ public enum PushCommand: Sendable, Equatable {
     case modify(notification: String, NotificationContent)
     /// Opens a notification that the device shows.
     case open(notification: String)
+    /// Responds to a notification that the device shows, as its user.
+    case respond(notification: String, NotificationResponse)
+    /// Sets the notification categories of a running app.
+    case setCategories(app: String, [NotificationCategory])
     /// Sends the heartbeat of the connection, which releases held notifications.
     case keepAlive
     /// Switches the silent budget of the device on or off, as an attached debugger does.

@@ -32,6 +32,7 @@ extension PushMachine {
         case .tokenRegistered(let event): apply(event, at: time)
         case .tokenUnregistered(let event): apply(event, at: time)
         case .channelsChanged(let event): if let app = event.app { apps[app]?.channels = event.channels }
+        case .categoriesChanged(let event): if let app = event.app { apps[app]?.categories = event.categories }
         case .budgetChanged(let event):
             if let app = event.app { apps[app]?.budget.fullAt = event.fullAt }
             day = event.day
@@ -65,12 +66,10 @@ extension PushMachine {
         case .notificationReleased(let event):
             // An acknowledged notification is not sent again: its release only requests a wake.
             change(event.notification) { if $0.onDevice { $0.stage = .acknowledged } }
-        case .notificationReplaced(let event):
-            messages.removeValue(forKey: event.notification)
-            shown.removeAll { $0.id == event.notification }
-        case .notificationOpened(let event):
-            messages.removeValue(forKey: event.notification)
-            shown.removeAll { $0.id == event.notification }
+        case .notificationReplaced(let event): remove(event.notification)
+        case .notificationOpened(let event): remove(event.notification)
+        case .notificationResponded(let event): remove(event.notification)
+        case .notificationDismissed(let event): remove(event.notification)
         case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
         case .notificationAcknowledged(let event):
             change(event.notification) {
@@ -89,7 +88,11 @@ extension PushMachine {
                 if event.cause == .willPresent { $0.quiet = false }
             }
             settle(event.notification)
-        case .notificationModified(let event): endExtension(event.notification, willPresent: event.willPresent)
+        case .notificationModified(let event):
+            if let category = event.content.categoryIdentifier {
+                change(event.notification) { $0.category = category.isEmpty ? nil : category }
+            }
+            endExtension(event.notification, willPresent: event.willPresent)
         case .notificationUnmodified(let event): endExtension(event.notification, willPresent: event.willPresent)
         case .liveActivityStarted(let event): apply(event, at: time)
         case .liveActivityUpdated(let event): apply(event)
@@ -118,6 +121,11 @@ extension PushMachine {
                 settle(event.notification)
             }
         }
+    }
+
+    private mutating func remove(_ notification: String) {
+        messages.removeValue(forKey: notification)
+        shown.removeAll { $0.id == notification }
     }
 
     private mutating func change(_ notification: String, _ body: (inout PushMessage) -> Void) {
@@ -178,7 +186,8 @@ extension PushMachine {
     private mutating func apply(_ event: PushEvent.NotificationReceived) {
         messages[event.notification] = PushMessage(
             activity: event.activity, app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count,
-            channel: event.channel, collapseID: event.collapseID, expiresAt: event.until,
+            category: PushMessage.category(event.payload), channel: event.channel, collapseID: event.collapseID,
+            expiresAt: event.until,
             isForUser: PushMessage.isForUser(event.pushType, event.payload), kind: event.kind,
             needsPermission: PushMessage.needsPermission(event.pushType, event.payload),
             neverStored: event.neverStored, payload: event.payload, priority: event.priority, pushType: event.pushType,

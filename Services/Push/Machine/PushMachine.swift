@@ -32,7 +32,7 @@ public import Timeline
 ///     acknowledged --> held: held
 ///     acknowledged --> shown: completed, ended, presented, modified, unmodified
 ///     acknowledged --> [*]: completed, ended, refused, presented, replaced, discarded, modified, unmodified
-///     shown --> [*]: opened, replaced, crowded, voided
+///     shown --> [*]: opened, responded, dismissed, replaced, crowded, voided
 /// ```
 public struct PushMachine: Machine {
     public typealias Command = PushCommand
@@ -100,13 +100,15 @@ public struct PushMachine: Machine {
     var standingCost: Int {
         let apps = apps.reduce(0) {
             $0 + 256 + $1.key.utf8.count + 32 * $1.value.channels.count
-                + $1.value.tokens.reduce(0) { $0 + 96 + ($1.activity?.utf8.count ?? 0) }
+                + $1.value.categoryCost + $1.value.tokens.reduce(0) { $0 + 96 + ($1.activity?.utf8.count ?? 0) }
                 + $1.value.liveActivities.reduce(0) {
                     $0 + 256 + $1.key.utf8.count + ($1.value.attributesType?.utf8.count ?? 0)
                         + max(LiveActivity.contentBytes, $1.value.contentState.bytes.count)
                 }
         }
-        let shown = shown.reduce(0) { $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) }
+        let shown = shown.reduce(0) {
+            $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) + ($1.category?.utf8.count ?? 0)
+        }
         return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
     }
 
@@ -171,6 +173,8 @@ extension Decision<PushMachine> {
         case .present(let notification, let options): try present(notification, options)
         case .modify(let notification, let content): try modify(notification, content)
         case .open(let notification): try open(notification)
+        case .respond(let notification, let response): try respond(to: notification, response)
+        case .setCategories(let app, let categories): try setCategories(categories, of: app)
         case .keepAlive: try keepAlive()
         case .setThrottle(let enabled): setThrottle(enabled)
         case .startActivity(let app, let activity, let request): try start(activity, of: app, request)

@@ -31,6 +31,8 @@ public struct PushMessage: Record, Equatable {
     public var apnsID = ""
     /// The size of the payload as JSON text.
     public var bytes = 0
+    /// The category of the alert; nil without one.
+    public var category: String?
     /// The channel of a broadcast.
     public var channel: String?
     /// Whether its wake was charged to the silent budget, or its delivery to the budget of its Live Activity.
@@ -75,8 +77,13 @@ public struct PushMessage: Record, Equatable {
     /// Whether its app was on screen at the delivery, so that `willPresent` decides whether the device shows it.
     public var willPresent = false
 
-    /// The bytes that count against the backlog: the payload, and 256 for ids and dates.
-    var cost: Int { bytes + 256 }
+    /// The bytes that count against the backlog: the payload, the category, and 256 for ids and dates.
+    var cost: Int { bytes + 256 + (category?.utf8.count ?? 0) }
+
+    /// Returns the category of a payload. A longer one can't be a category of the app.
+    static func category(_ payload: JSON) -> String? {
+        payload["aps"]?["category"]?.string.flatMap { (1...128).contains($0.unicodeScalars.count) ? $0 : nil }
+    }
 
     /// Whether the payload requests a wake of the app: `content-available: 1`.
     public var contentAvailable: Bool { Self.contentAvailable(payload) }
@@ -130,6 +137,7 @@ public struct PushMessage: Record, Equatable {
 /// A notification in the Notification Center of a device, until the user opens it or another one replaces it.
 public struct ShownNotification: Record, Equatable {
     public var app = ""
+    public var category: String?
     public var collapseID: String?
     /// The `apns-unique-id`.
     public var id = ""
@@ -140,6 +148,7 @@ public struct ShownNotification: Record, Equatable {
     init(_ id: String, _ message: PushMessage) {
         self.id = id
         app = message.app
+        category = message.category
         collapseID = message.collapseID
         pushType = message.pushType
         quiet = message.quiet

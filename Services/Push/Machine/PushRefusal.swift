@@ -90,6 +90,29 @@ public struct PushRefusal: MachineRefusal {
             .conflict, "notification_not_shown", "Notification is not shown",
             "The device does not show the notification \(id).")
     }
+    public static func actionUnknown(_ action: String) -> Self {
+        Self(
+            .conflict, "notification_action_unknown", "Notification has no such action",
+            "The category of the notification has no action \(action). The app sets its categories while it runs.")
+    }
+    public static func textMissing(_ action: String) -> Self {
+        Self(
+            .unprocessable, "user_text_missing", "Text of the user is missing",
+            "The action \(action) is a text input action: send the member userText.")
+    }
+    public static func textUnexpected(_ action: String) -> Self {
+        Self(
+            .unprocessable, "user_text_unexpected", "Action takes no text",
+            "The action \(action) is no text input action: remove the member userText.")
+    }
+    public static func deviceLocked(_ action: String) -> Self {
+        Self(
+            .conflict, "device_locked", "Device is locked",
+            "The action \(action) needs an unlocked device: report the unlocking to lifecycle first.")
+    }
+    public static let noRoomForCategories = Self(
+        .conflict, "too_many_categories", "App has too many notification categories",
+        "The apps, tokens, channels, categories and Live Activities of the device leave no room for these categories.")
     public static let badDeviceToken = Self(
         .invalid, "bad_device_token", "Device token is unknown", "No device has this token in this environment.")
     public static let deviceTokenNotForTopic = Self(

@@ -7,6 +7,8 @@ public import Timeline
 public struct PushedApp: Record, Equatable {
     /// Its silent budget.
     public var budget = SilentBudget()
+    /// Its notification categories.
+    public var categories: [NotificationCategory] = []
     /// The broadcast channels of the registration, in its order. They end with the token. Live Activities have their
     /// own channels.
     public var channels: [String] = []

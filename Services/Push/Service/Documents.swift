@@ -95,6 +95,15 @@ struct PresentationDocument: Record {
     }
 }
 
+/// The categories that an app sets: `setNotificationCategories(_:)`.
+struct CategoriesDocument: Record {
+    var categories: [NotificationCategory] = []
+
+    enum Constraints {
+        static let categories: Constraint<[NotificationCategory]> = .notificationCategories
+    }
+}
+
 struct ThrottleDocument: Record {
     var enabled = true
 }

@@ -119,6 +119,10 @@ public enum Feature: String, WireEnum {
     /// Source: Apple, "What's New in iOS": Newsstand Kit came with iOS 5.0; the News app replaced Newsstand in iOS 9
     /// (secondary sources).
     case newsstand
+    /// Categories of notifications, with actions of the app.
+    ///
+    /// Source: Apple, `UIUserNotificationAction`, iOS 8.0.
+    case notificationActions
     /// The service extension of an app, which may change an alert with `mutable-content` before the user sees it.
     ///
     /// Source: Apple, `UNNotificationServiceExtension`, iOS 10.0.
@@ -165,6 +169,11 @@ public enum Feature: String, WireEnum {
     /// Source: "Backgrounding with tasks" (source document): from iOS 7 tasks run while the device is awake for other
     /// work. Deadlines depend on it, and they are a part of stored states, so a deployment can't override it.
     case tasksNeedAwakeDevice
+    /// Actions of a notification in which the user writes a text.
+    ///
+    /// Source: Apple, `application(_:handleActionWithIdentifier:forRemoteNotification:withResponseInfo:completionHandler:)`,
+    /// iOS 9.0.
+    case textInputActions
     /// A change of the user interface in the background kills an app.
     ///
     /// Source: "Updating an application in the background" (source document): before iOS 7.
@@ -221,6 +230,7 @@ public enum Feature: String, WireEnum {
         case .lowDataMode: Span("Low Data Mode", since: 13)
         case .lowPowerMode: Span("Low Power Mode", since: 9)
         case .newsstand: Span("Newsstand", until: 8)
+        case .notificationActions: Span("notification actions", since: 8)
         case .notificationServiceExtension: Span("notification service extensions", since: 10)
         case .prewarming: Span("prewarming", since: 15)
         case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
@@ -232,6 +242,7 @@ public enum Feature: String, WireEnum {
         case .scenes: Span("scenes", since: 13)
         case .silentNotifications: Span("silent notifications", since: 7)
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
+        case .textInputActions: Span("text input actions", since: 9)
         case .uiInBackgroundKills: Span("kills for the user interface in the background", until: 6)
         case .userNotificationCenter: Span("UNUserNotificationCenter", since: 10)
         case .visits: Span("visits", since: 8)

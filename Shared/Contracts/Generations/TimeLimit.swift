@@ -45,6 +45,12 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: our choice: as ``remoteNotificationHandler``.
     case newsstandHandler
+    /// The handler of the user's response to a notification that does not open the app. Afterwards the app is suspended.
+    ///
+    /// Source: our choice: as ``remoteNotificationHandler``. Apple,
+    /// `application(_:handleActionWithIdentifier:forRemoteNotification:withResponseInfo:completionHandler:)`: "as soon as
+    /// you've finished handling the action".
+    case notificationResponseHandler
     /// The service extension of an app, from the delivery of the notification to the changed content.
     ///
     /// Source: Apple, "Modifying content in newly delivered notifications": about 30 s.
@@ -91,6 +97,7 @@ public enum TimeLimit: String, WireEnum {
         case .launch: [(1, 20)]
         case .locationHandler: [(1, 10)]
         case .newsstandHandler: [(1, 30)]
+        case .notificationResponseHandler: [(1, 30)]
         case .notificationServiceExtension: [(1, 30)]
         case .processingTask: [(1, 600)]
         case .pushToTalkHandler: [(1, 30)]
@@ -110,6 +117,7 @@ public enum TimeLimit: String, WireEnum {
         case .fetchHandler: .backgroundFetch
         case .healthHandler: .healthDelivery
         case .newsstandHandler: .newsstand
+        case .notificationResponseHandler: .notificationActions
         case .notificationServiceExtension: .notificationServiceExtension
         case .processingTask, .refreshTask: .backgroundTaskScheduler
         case .pushToTalkHandler: .pushToTalk

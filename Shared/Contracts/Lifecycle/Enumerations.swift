@@ -39,6 +39,8 @@ public enum Callback: String, WireEnum {
     case launchHandler
     /// `userNotificationCenter(_:didReceive:withCompletionHandler:)`.
     case didReceiveNotificationResponse
+    /// `application(_:handleActionWithIdentifier:forRemoteNotification:completionHandler:)`, before iOS 10.
+    case handleActionWithIdentifier
     /// `centralManager(_:willRestoreState:)` and `peripheralManager(_:willRestoreState:)`.
     case willRestoreState
     /// `centralManager(_:didDiscover:advertisementData:rssi:)`, `…didConnect:` and `…didDisconnectPeripheral:error:`.

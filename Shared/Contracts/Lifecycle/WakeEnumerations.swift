@@ -16,6 +16,8 @@ public enum WakeReason: String, WireEnum {
     case bluetooth
     /// New samples of HealthKit.
     case health
+    /// The user responded to a notification without opening the app.
+    case notificationResponse
 }
 
 /// The kind of a wake. Each kind has its own handler, limit and conditions.
@@ -41,6 +43,7 @@ public enum WakeKind: String, WireEnum {
     /// An event for a peripheral manager.
     case bluetoothPeripheral
     case health
+    case notificationResponse
 
     /// The reason for a wake of this kind.
     public var reason: WakeReason {
@@ -53,6 +56,7 @@ public enum WakeKind: String, WireEnum {
         case .voipPush, .voipSocket: .voip
         case .bluetoothCentral, .bluetoothPeripheral: .bluetooth
         case .health: .health
+        case .notificationResponse: .notificationResponse
         }
     }
 

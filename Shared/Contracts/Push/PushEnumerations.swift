@@ -116,6 +116,9 @@ public enum ConsoleStatus: String, WireEnum {
     case acknowledged = "Acknowledged"
     case presented = "Presented"
     case opened = "Opened"
+    /// The user chose an action that does not open the app.
+    case responded = "Responded"
+    case dismissed = "Dismissed"
     /// The service extension changed the content.
     case modified = "Modified"
     /// The service extension ended without a change.

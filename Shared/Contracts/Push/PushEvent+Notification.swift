@@ -144,9 +144,13 @@ extension PushEvent {
     public struct NotificationOpened: EventData {
         public static let type = "push.notification.opened"
 
+        /// The action with the option `foreground`; nil for the default action.
+        public var actionIdentifier: String?
         public var app: Nullable<String>
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .opened
+        /// The text that the user wrote.
+        public var userText: String?
     }
 }

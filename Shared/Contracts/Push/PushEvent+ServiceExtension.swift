@@ -41,6 +41,7 @@ public struct NotificationContent: Record, Equatable {
     /// The number on the icon of the app.
     public var badge: Int?
     public var body: String?
+    public var categoryIdentifier: String?
     /// The name of the sound; empty for none.
     public var sound: String?
     public var subtitle: String?
@@ -50,6 +51,7 @@ public struct NotificationContent: Record, Equatable {
         static let attachments: Constraint<[String]> = .attachments
         static let badge: Constraint<Int> = .range(0...1_000_000)
         static let body: Constraint<String> = .content
+        static let categoryIdentifier: Constraint<String> = .text(0...128)
         static let sound: Constraint<String> = .text(0...256)
         static let subtitle: Constraint<String> = .content
         static let title: Constraint<String> = .content
@@ -59,6 +61,7 @@ public struct NotificationContent: Record, Equatable {
     public var changes: [String] {
         let members: [(name: String, isChanged: Bool)] = [
             ("attachments", attachments != nil), ("badge", badge != nil), ("body", body != nil),
+            ("categoryIdentifier", categoryIdentifier != nil),
             ("sound", sound != nil), ("subtitle", subtitle != nil), ("title", title != nil),
         ]
         return members.filter(\.isChanged).map(\.name)
@@ -95,8 +98,8 @@ extension Constraint where T == [String] {
 }
 
 extension Constraint where T == String {
-    /// A text of an alert. It may have line breaks.
-    fileprivate static var content: Constraint<String> {
+    /// A text of an alert or of the user. It may have line breaks.
+    static var content: Constraint<String> {
         Constraint(
             "must have at most \(NotificationContent.textLimit) characters",
             keywords: [("maxLength", .int(NotificationContent.textLimit))]

@@ -14,6 +14,7 @@ public enum PushEvent: EventFamily {
     case tokenRegistered(TokenRegistered)
     case tokenUnregistered(TokenUnregistered)
     case channelsChanged(ChannelsChanged)
+    case categoriesChanged(CategoriesChanged)
     case budgetChanged(BudgetChanged)
     case notificationReceived(NotificationReceived)
     case notificationDelivered(NotificationDelivered)
@@ -25,6 +26,8 @@ public enum PushEvent: EventFamily {
     case notificationAcknowledged(NotificationAcknowledged)
     case notificationPresented(NotificationPresented)
     case notificationOpened(NotificationOpened)
+    case notificationResponded(NotificationResponded)
+    case notificationDismissed(NotificationDismissed)
     case notificationModified(NotificationModified)
     case notificationUnmodified(NotificationUnmodified)
     case liveActivityStarted(LiveActivityStarted)
@@ -61,7 +64,11 @@ extension PushEvent {
         case .notificationAcknowledged(let event): NotificationStatus(event.notification, event.status)
         case .notificationPresented(let event):
             NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
-        case .notificationOpened(let event): NotificationStatus(event.notification, event.status)
+        case .notificationOpened(let event):
+            NotificationStatus(event.notification, event.status, cause: event.actionIdentifier)
+        case .notificationResponded(let event):
+            NotificationStatus(event.notification, event.status, cause: event.actionIdentifier)
+        case .notificationDismissed(let event): NotificationStatus(event.notification, event.status)
         case .notificationModified(let event):
             NotificationStatus(
                 event.notification, event.status, cause: event.content.changes.joined(separator: ", "))
@@ -76,7 +83,8 @@ extension PushEvent {
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved, .throttleChanged,
             .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,
-            .channelsChanged, .budgetChanged, .liveActivityStarted, .liveActivityUpdated, .liveActivityStale,
+            .channelsChanged, .categoriesChanged, .budgetChanged, .liveActivityStarted, .liveActivityUpdated,
+            .liveActivityStale,
             .liveActivityEnded, .liveActivityDismissed:
             nil
         }

@@ -116,6 +116,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/live-activities/{activity} DELETE PUT
         /v1/devices/{device}/apps/{app}/live-activities/{activity}/end POST
         /v1/devices/{device}/apps/{app}/live-activities/{activity}/update POST
+        /v1/devices/{device}/apps/{app}/notification-categories GET PUT
         /v1/devices/{device}/apps/{app}/notifications GET
         /v1/devices/{device}/apps/{app}/registration DELETE PUT
         /v1/devices/{device}/apps/{app}/tokens GET
@@ -125,6 +126,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/notifications/{notification}/content POST
         /v1/devices/{device}/notifications/{notification}/opened POST
         /v1/devices/{device}/notifications/{notification}/presentation POST
+        /v1/devices/{device}/notifications/{notification}/response POST
         /v1/devices/{device}/throttle PUT
         /v1/metrics/notifications GET
         /v1/notifications/{notification} GET

@@ -46,7 +46,7 @@ public struct ScenarioApp: Record, Equatable {
             case .task: handlers.task
             case .voip: handlers.voip
             // Scenarios have no such events.
-            case .location, .bluetooth, .health: nil
+            case .location, .bluetooth, .health, .notificationResponse: nil
             }
         return own ?? handler
     }

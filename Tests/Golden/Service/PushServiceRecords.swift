@@ -4,7 +4,8 @@ import Records
 
 extension RecordGoldenTests {
     static let pushService: [any Record.Type] = [
-        Explanation.self, Explanation.Budget.self, Explanation.Outcome.self, LiveActivityDocument.self,
+        CategoriesDocument.self, Explanation.self, Explanation.Budget.self, Explanation.Outcome.self,
+        LiveActivityDocument.self,
         LiveActivityEndDocument.self, LiveActivityList.self, LiveActivityStartDocument.self,
         LiveActivityUpdateDocument.self, ModificationDocument.self, NotificationCount.self,
         NotificationCountList.self, NotificationDocument.self, NotificationItem.self, NotificationList.self,

@@ -51,6 +51,12 @@ extension Action {
             return Call(
                 .push, "POST", root + "/notifications/{notification}/content", [device, id],
                 ["body": "Something is new, and its text was decrypted"])
+        case .reply(let id):
+            return Call(
+                .push, "POST", root + "/notifications/{notification}/response", [device, id],
+                ["actionIdentifier": "reply", "userText": "On my way"])
+        case .setCategories(let app):
+            return Call(.push, "PUT", ofApp + "/notification-categories", [device, app], AppModel.categories)
         case .open(let id):
             return Call(.push, "POST", root + "/notifications/{notification}/opened", [device, id])
         case .keepAlive: return Call(.push, "POST", root + "/keep-alive", [device])

@@ -12,6 +12,8 @@ public enum Action: Sendable, Equatable {
     /// Returns the content that the service extension of an app made of a notification.
     case modify(notification: String)
     case open(notification: String)
+    /// Answers a notification by a text input action.
+    case reply(notification: String)
     case keepAlive
     // Actions of the code of an app.
     case completeCallback(app: String, String, session: String?)
@@ -25,12 +27,14 @@ public enum Action: Sendable, Equatable {
     case answerChallenge(app: String, challenge: String)
     /// Registers for notifications.
     case register(app: String)
+    /// Sets the notification categories.
+    case setCategories(app: String)
 
     /// The app whose code acts; nil for the user and the device.
     public var actingApp: String? {
         switch self {
-        case .register(let app): app
-        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .keepAlive: nil
+        case .register(let app), .setCategories(let app): app
+        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _),
             .setInterval(let app, _):

@@ -70,6 +70,8 @@ public struct Order: Sendable, Equatable {
 public struct DeliveredNotification: Sendable, Equatable {
     public var identifier: String
     public var app: String
+    /// The category, whose actions the user may choose; nil without one.
+    public var category: String?
     public var isSilent: Bool
     /// Whether the service extension of the app may change the content.
     public var runsExtension: Bool
@@ -81,6 +83,7 @@ public struct DeliveredNotification: Sendable, Equatable {
         guard let identifier = document["id"]?.string, let app = document["app"]?.string else { return nil }
         self.identifier = identifier
         self.app = app
+        category = document["payload"]?["aps"]?["category"]?.string
         isSilent = document["silent"]?.bool ?? false
         runsExtension = document["extensionDeadline"]?.string != nil
         willPresent = document["willPresent"]?.bool ?? false

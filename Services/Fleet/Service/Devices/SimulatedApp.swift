@@ -18,6 +18,8 @@ public struct SimulatedApp: Sendable, Equatable {
     var wakes: [String] = []
     /// The active background tasks.
     var tasks: [String] = []
+    /// Whether it has set its notification categories.
+    var hasCategories = false
     /// The token for notifications; nil until the app has registered.
     public internal(set) var pushToken: String?
     /// The completed downloads whose bytes are counted.
@@ -52,6 +54,8 @@ struct Work: Sendable, Equatable {
         /// The service extension returns its content.
         case modify(String)
         case open(String)
+        /// The user answers a notification without opening its app.
+        case reply(String)
         // Work of the code of the app.
         case crash, download, openSession
         case completeCallback(String, session: String?)
@@ -64,7 +68,7 @@ struct Work: Sendable, Equatable {
         var isCode: Bool {
             switch self {
             case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
-                .open:
+                .open, .reply:
                 false
             case .crash, .download, .openSession, .completeCallback, .completeWake, .endTask, .answerChallenge,
                 .register:

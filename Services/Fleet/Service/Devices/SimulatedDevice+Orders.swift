@@ -139,7 +139,9 @@ extension SimulatedDevice {
             random.percent(apps[app].model.opensNotifications)
         else { return }
         let wait = pace.real(random.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))
-        schedule(.open(notification.identifier), at: shown + wait)
+        let hasActions = apps[app].hasCategories && notification.category == AppModel.category
+        let replies = hasActions && random.percent(40)
+        schedule(replies ? .reply(notification.identifier) : .open(notification.identifier), at: shown + wait)
     }
 
     /// Handles the result of an action.
@@ -169,7 +171,11 @@ extension SimulatedDevice {
             if state == .notRunning { ended(app, asOf: offset) } else { apps[app].learn(state, asOf: offset) }
             return launchWork(of: app, after: action)
         case (.register(let name), .done(let document, _)):
-            if let app = index(of: name) { apps[app].pushToken = document["token"]?.string }
+            guard let app = index(of: name) else { return [] }
+            apps[app].pushToken = document["token"]?.string
+            return apps[app].model.hasActions && has(.textInputActions) ? [.setCategories(app: name)] : []
+        case (.setCategories(let name), .done):
+            if let app = index(of: name) { apps[app].hasCategories = true }
             return []
         case (.openSession(let name), .done(let document, _)):
             if let app = index(of: name) { count(document["tasks"]?.items ?? [], of: app) }

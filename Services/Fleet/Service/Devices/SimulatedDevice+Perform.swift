@@ -18,6 +18,9 @@ extension SimulatedDevice {
         case .pickUp: return pickUp(at: now)
         case .acknowledge(let notification): return [.acknowledge(notification: notification)]
         case .modify(let notification): return [.modify(notification: notification)]
+        case .reply(let notification):
+            // An action without authentication needs no unlocked device.
+            return person.phase(at: pace.peopleTime(at: now)) == .asleep ? [] : [.reply(notification: notification)]
         case .open(let notification):
             return person.phase(at: pace.peopleTime(at: now)) == .asleep
                 ? [] : unlock(at: now) + [.open(notification: notification)]
@@ -57,7 +60,7 @@ extension SimulatedDevice {
             apps[app].tasks.removeAll { $0 == task }
             return [.endTask(app: name, task: task)]
         case .answerChallenge(let challenge): return [.answerChallenge(app: name, challenge: challenge)]
-        case .report, .pickUp, .keepAlive, .acknowledge, .modify, .open: return []
+        case .report, .pickUp, .keepAlive, .acknowledge, .modify, .open, .reply: return []
         }
     }
 

@@ -39,6 +39,8 @@ public struct AppModel: Sendable, Equatable {
     /// Whether the app reports the return of its handlers. Otherwise handlers return at once.
     public var reportsHandlers: Bool
     public var fetchInterval: FetchInterval?
+    /// Whether its alerts have actions: a reply in the background, and one that opens the app.
+    public var hasActions: Bool { hasServiceExtension }
     /// Whether it has a notification service extension.
     public var hasServiceExtension: Bool
     /// The average number of times that a user opens it in a day.
@@ -62,6 +64,20 @@ public struct AppModel: Sendable, Equatable {
             "notificationServiceExtension": .bool(hasServiceExtension),
         ]
     }
+
+    /// The category of alerts with actions.
+    static let category = "MESSAGE"
+    /// The document of `PUT …/notification-categories`.
+    static let categories: JSON = [
+        "categories": [
+            [
+                "identifier": .string(category),
+                "actions": [
+                    ["identifier": "reply", "textInput": true], ["identifier": "show", "options": ["foreground"]],
+                ],
+            ]
+        ]
+    ]
 
     /// All apps, one or two of each behaviour.
     public static let store: [AppModel] = [

@@ -76,7 +76,9 @@ struct Provider: Sendable {
         ]
         let alert: JSON = ["title": "Dormouse", "body": "Something is new"]
         let aps: JSON =
-            isSilent ? ["content-available": 1] : ["alert": alert, "mutable-content": 1, "sound": "default"]
+            isSilent
+            ? ["content-available": 1]
+            : ["alert": alert, "category": .string(AppModel.category), "mutable-content": 1, "sound": "default"]
         let payload: JSON = ["aps": aps]
         let reply = try await caller.client.send(
             "POST", "\(apns)/3/device/\(target.token)", headers, payload.bytes, type: "application/json")

@@ -106,9 +106,10 @@ public final class RunStatistics: Sendable {
             case .completeWake: counts.wakesCompleted += 1
             case .beginTask: counts.tasksBegun += 1
             case .download: counts.downloads += 1
-            case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .keepAlive, .completeCallback,
+            case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive,
+                .completeCallback,
                 .endTask,
-                .openSession, .setInterval, .answerChallenge, .register:
+                .openSession, .setInterval, .answerChallenge, .register, .setCategories:
                 break
             }
         }

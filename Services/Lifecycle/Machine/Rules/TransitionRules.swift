@@ -1,6 +1,7 @@
 import Contracts
 import Machines
 import OrderedCollections
+import Records
 import Timeline
 
 // Transitions by the user, by Apple's table of states. All others are illegal.
@@ -48,7 +49,7 @@ extension Decision<LifecycleMachine> {
     }
 
     /// Opens the app of a notification, as its icon does. The app may be on screen or uninstalled by now.
-    mutating func openByNotification(_ app: String, _ notification: String) {
+    mutating func openByNotification(_ app: String, _ opened: PushEvent.NotificationOpened) {
         guard state.isPoweredOn, let record = state.apps[app] else { return }
         if record.state == .notRunning {
             launch(app, record)
@@ -56,12 +57,32 @@ extension Decision<LifecycleMachine> {
             open(app, record)
         }
         guard let now = state.apps[app]?.state, now == .active || now == .inactive else { return }
-        emit(.notificationResponded(.init(app: app, callbacks: [responseCallback], notification: notification)))
+        let action = opened.actionIdentifier
+        // Before `UNUserNotificationCenter`, the default action had no callback of its own.
+        let isPlain = action == nil && !profile.has(.userNotificationCenter)
+        emit(
+            .notificationResponded(
+                .init(
+                    actionIdentifier: action, app: app,
+                    callbacks: [isPlain ? .didReceiveRemoteNotification : WakeRule.responseCallback(profile)],
+                    notification: opened.notification, userText: opened.userText)))
     }
 
-    /// `UNUserNotificationCenter` exists from iOS 10. Before, the app's delegate got the notification.
-    private var responseCallback: Callback {
-        profile.has(.userNotificationCenter) ? .didReceiveNotificationResponse : .didReceiveRemoteNotification
+    /// Gives an app the user's response to a notification, without bringing it to the foreground (Apple, "Handling
+    /// notifications and notification-related actions"). An app on screen needs no wake.
+    mutating func respond(_ response: PushEvent.NotificationResponded) {
+        guard let app = response.app else { return }
+        guard state.isPoweredOn, state.apps[app]?.state.isForeground == true else {
+            var payload: [JSON.Member] = [.init("actionIdentifier", .string(response.actionIdentifier))]
+            if let text = response.userText { payload.append(.init("userText", .string(text))) }
+            return wake(app, for: .notificationResponse, request: response.notification, payload: .object(payload))
+        }
+        emit(
+            .notificationResponded(
+                .init(
+                    actionIdentifier: response.actionIdentifier, app: app,
+                    callbacks: [WakeRule.responseCallback(profile)], notification: response.notification,
+                    userText: response.userText)))
     }
 
     private mutating func launch(_ app: String, _ record: InstalledApp) {

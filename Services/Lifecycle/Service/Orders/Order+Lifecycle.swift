@@ -61,7 +61,11 @@ extension LifecycleEvent: OrderGiver {
             OrderContent(event.callbacks, [.init("sampleType", .string(event.sampleType))])
         case .visitReported(let event): OrderContent(event.callbacks)
         case .notificationResponded(let event):
-            OrderContent(event.callbacks, [.init("notification", .string(event.notification))])
+            OrderContent(
+                event.callbacks,
+                (event.actionIdentifier.map { [JSON.Member("actionIdentifier", .string($0))] } ?? [])
+                    + [.init("notification", .string(event.notification))]
+                    + (event.userText.map { [JSON.Member("userText", .string($0))] } ?? []))
         case .appSuspended: OrderContent(.suspend, "suspend", [])
         case .appTerminated(let event): event.orderContent
         case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,

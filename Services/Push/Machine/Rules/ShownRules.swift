@@ -4,8 +4,14 @@ import OrderedCollections
 
 // Shown notifications, and their opening and replacement.
 extension Decision<PushMachine> {
-    /// Opens a shown notification. A visible notification is acknowledged by that.
+    /// Opens a shown notification.
     mutating func open(_ id: String) throws(PushRefusal) {
+        let shown = try visible(id)
+        emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
+    }
+
+    /// Returns a shown notification for an action of the user. A visible notification is acknowledged by that.
+    mutating func visible(_ id: String) throws(PushRefusal) -> ShownNotification {
         guard state.conditions.poweredOn else { throw .deviceOff }
         // An alert that waits for its handler, its service extension or `willPresent` is not shown yet.
         if let message = state.messages[id], message.isForUser, message.isPresented || message.wake == .none,
@@ -14,7 +20,7 @@ extension Decision<PushMachine> {
             acknowledge(id)
         }
         guard let shown = state.shown.first(where: { $0.id == id }) else { throw .notificationNotShown(id) }
-        emit(.notificationOpened(.init(app: shown.app, notification: id, pushType: shown.pushType)))
+        return shown
     }
 
     /// Whether `willPresent` decides about an alert: its app is on screen, and the device has not shown it yet.

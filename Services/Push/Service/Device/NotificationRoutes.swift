@@ -3,6 +3,7 @@ import HTTPKit
 import HTTPTypes
 import Hummingbird
 import Machines
+import OrderedCollections
 import PushCore
 import Records
 import ServiceKit
@@ -48,6 +49,7 @@ struct NotificationRoutes: Sendable {
             let id = try call.identifier("notification")
             return try await commands.submit(.open(notification: id), call)
         }
+        addResponses(&table)
         table.add(
             .get, "/v1/devices/{device}/apps/{app}/notifications",
             "The notifications of an app, newest first, each with its latest status",
@@ -65,6 +67,50 @@ struct NotificationRoutes: Sendable {
             // An uninstalled app still has a history.
             return Reply(
                 try await store.notifications(of: call.device, app: app, status: status, before: cursor, limit: limit))
+        }
+    }
+}
+
+// Categories, and the user's responses.
+extension NotificationRoutes {
+    private func addResponses(_ table: inout RouteTable) {
+        table.add(
+            .post, "/v1/devices/{device}/notifications/{notification}/response",
+            "Responds to a notification that the device shows, as its user: opens it, chooses an action, or dismisses it",
+            body: NotificationResponse.self,
+            .refuses(
+                [
+                    PushRefusal.deviceNotRegistered, .deviceOff, .notificationNotShown("…"), .actionUnknown("…"),
+                    .deviceLocked("…"), .textMissing("…"), .textUnexpected("…"),
+                    .unsupported(.notificationActions, on: Generations.standard[.ios7]),
+                ].map(\.problem))
+        ) { response, call in
+            let id = try call.identifier("notification")
+            return try await commands.submit(.respond(notification: id, response), call)
+        }
+        let path = "/v1/devices/{device}/apps/{app}/notification-categories"
+        table.add(
+            .put, path, "Sets all notification categories of a running app", body: CategoriesDocument.self,
+            .refuses(
+                [
+                    PushRefusal.deviceNotRegistered, .appNotInstalled("…"), .appNotRunning(.suspended),
+                    .noRoomForCategories, .unsupported(.notificationActions, on: Generations.standard[.ios7]),
+                ].map(\.problem))
+        ) { document, call in
+            let app = try call.app
+            let command = PushCommand.setCategories(app: app, document.categories)
+            return try await commands.submit(command, call) { aggregate, _ in
+                CategoriesDocument(categories: aggregate.state.apps[app]?.categories ?? [])
+            }
+        }
+        table.add(
+            .get, path, "The notification categories of an app",
+            .refuses([PushRefusal.deviceNotRegistered, .appNotInstalled("…")].map(\.problem))
+        ) { call in
+            let app = try call.app
+            let device = try await commands.device(call) { $0.apps[app] != nil }
+            guard let record = device.aggregate.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
+            return Reply(CategoriesDocument(categories: record.categories))
         }
     }
 }

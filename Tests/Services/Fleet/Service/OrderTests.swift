@@ -183,6 +183,29 @@ import Timeline
         #expect((85..<100).contains(returned))
     }
 
+    @Test func `the code of chat sets its categories, and users answer some of its alerts`() throws {
+        let device = (0..<100).lazy.map { PretendSuite.device(seed: 1, index: $0) }.first { device in
+            let people = device.pace.peopleTime(at: PretendSuite.start)
+            return device.has(.textInputActions) && device.person.phase(at: people) == .atHome
+                && device.apps.contains { $0.model.hasActions }
+        }
+        var suite = PretendSuite(try #require(device), at: PretendSuite.start)
+        let chat = "com.example.chat"
+        let following = suite.device.learn(.done(["token": "t"], asOf: nil), of: .register(app: chat), at: suite.now)
+        #expect(following == [.setCategories(app: chat)])
+        _ = suite.device.learn(.done([:], asOf: nil), of: .setCategories(app: chat), at: suite.now)
+        for number in 0..<200 {
+            let document: JSON = [
+                "id": .string("n\(number)"), "app": .string(chat), "payload": ["aps": ["category": "MESSAGE"]],
+            ]
+            suite.device.receive(try #require(DeliveredNotification(document)), at: suite.now)
+        }
+        suite.run(until: suite.now + .minutes(10))
+        let replies = suite.told.count { if case .reply = $0.action { true } else { false } }
+        let opened = suite.told.count { if case .open = $0.action { true } else { false } }
+        #expect(replies > 20 && opened > 30, "\(replies) replies, \(opened) opened")
+    }
+
     @Test func `a notification in a keep-alive response is acknowledged`() throws {
         var (suite, app) = try Self.suite(with: .wellBehaved)
         let item: JSON = ["id": "n7", "app": .string(app), "silent": true]

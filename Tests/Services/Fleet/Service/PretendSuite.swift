@@ -101,9 +101,10 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
-        case .report, .look, .acknowledge, .modify, .open, .keepAlive, .completeCallback, .endTask, .completeWake,
+        case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
+            .completeWake,
             .openSession,
-            .setInterval, .download, .answerChallenge, .register:
+            .setInterval, .download, .answerChallenge, .register, .setCategories:
             return .done([:], asOf: offset)
         }
         guard case .transition(let app, _) = action else { return .done(["state": "notRunning"], asOf: offset) }

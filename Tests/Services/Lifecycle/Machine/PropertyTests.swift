@@ -142,6 +142,10 @@ extension LifecycleLife {
                 LifecyclePolicy()[device.registration?.profile ?? .ios18].has(.healthDelivery)
             else { return false }
             events = try copy.submit(.saveHealthSample(sampleType: type.key), to: Self.key, at: now)
+        case .notificationResponse:
+            guard !record.state.isForeground else { return false }
+            events = try copy.deliver(
+                event(PushEvent.NotificationResponded(actionIdentifier: "like", app: app, notification: "x")))
         case .region, .voipSocket: return false
         }
         let fate = events.compactMap { event -> (Bool, WakeRefusal?)? in
@@ -167,7 +171,7 @@ extension WakeKind {
         switch self {
         case .bluetoothCentral, .bluetoothPeripheral, .health, .visit, .monitor: true
         case .fetch, .push, .newsstand, .pushToTalk, .transfer, .region, .significantChange, .refreshTask,
-            .processingTask, .voipPush, .voipSocket:
+            .processingTask, .voipPush, .voipSocket, .notificationResponse:
             false
         }
     }

@@ -36,7 +36,9 @@ extension PushLife {
             types[status.notification] = told
             try #require(!gone.contains(status.notification), "\(status.status) after the end of the notification")
             let isDiscarded = status.status.rawValue.hasPrefix("Discarded")
-            if isDiscarded || [.opened, .replaced].contains(status.status) { gone.insert(status.notification) }
+            if isDiscarded || [.opened, .responded, .dismissed, .replaced].contains(status.status) {
+                gone.insert(status.notification)
+            }
         }
     }
 
