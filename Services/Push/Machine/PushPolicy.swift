@@ -18,6 +18,8 @@ public struct PushPolicy: Sendable, Equatable {
     public var longUnused = Interval.days(14)
     /// The Live Activities of a device at once. Our choice: their contents fit the state of a device with few apps.
     public var liveActivities = 8
+    /// The largest size of the notification categories of a device in bytes. Our choice.
+    public var categoryBytes = 16384
     /// The updates with priority 10 of a Live Activity at once. Apple ("Starting and updating Live Activities with
     /// ActivityKit push notifications") documents a budget without numbers, so these are our choice.
     public var activityBurst: Int64 = 10

@@ -111,8 +111,9 @@ public struct PushRefusal: MachineRefusal {
             "The action \(action) needs an unlocked device: report the unlocking to lifecycle first.")
     }
     public static let noRoomForCategories = Self(
-        .conflict, "too_many_categories", "App has too many notification categories",
-        "The apps, tokens, channels, categories and Live Activities of the device leave no room for these categories.")
+        .conflict, "too_many_categories", "Device has too many notification categories",
+        "The categories of all apps of a device may have 16 KiB, or less if its tokens, channels and Live Activities "
+            + "need the room: set fewer categories or shorter identifiers.")
     public static let badDeviceToken = Self(
         .invalid, "bad_device_token", "Device token is unknown", "No device has this token in this environment.")
     public static let deviceTokenNotForTopic = Self(

@@ -15,8 +15,9 @@ extension Decision<PushMachine> {
         var changed = record
         changed.categories = categories
         let growth = changed.categoryCost - record.categoryCost
+        let used = state.apps.values.reduce(0) { $0 + $1.categoryCost }
         let room = policy.stateBytes - LiveActivity.contentBytes - state.standingCost
-        guard growth <= max(0, room) else { throw .noRoomForCategories }
+        guard growth <= max(0, min(room, policy.categoryBytes - used)) else { throw .noRoomForCategories }
         emit(.categoriesChanged(.init(app: app, categories: categories)))
         makeRoom()
     }

@@ -97,6 +97,7 @@ import Testing
             return switch operation.path.split(separator: "/").last {
             case "throttle": #"{"enabled":true}"#
             case "presentation": #"{"options":[]}"#
+            case "notification-categories": #"{"categories":[]}"#
             case "provider-keys": key
             case "update",
                 .some where operation.path.contains("live-activities") && operation.method == "PUT":
@@ -121,6 +122,8 @@ import Testing
         try await refuseActivities(given, suite)
         try await suite.whileOnScreen("phone") { try await refuseTokens(given, suite, registration) }
         try await refusePresentations(given, suite)
+        try await refuseExtensions(given, suite)
+        try await refuseResponses(given, suite)
         try await given.refuse("notification_not_shown", "POST", device + "/notifications/none/opened")
         try await given.refuse("not_connected", "POST", device + "/keep-alive")
         for (change, path, code) in [
@@ -136,6 +139,7 @@ import Testing
             }
         }
         try await given.refuse("device_off", "POST", device + "/notifications/none/opened")
+        try await given.refuse("device_off", "POST", device + "/notifications/none/response", "{}")
         try await given.refuse("device_off", "DELETE", device + "/apps/\(PushSuite.app)/live-activities/1")
     }
 
