@@ -88,32 +88,15 @@ extension DeviceSimulation {
     // MARK: Pushes
 
     private mutating func observe(_ event: PushEvent, at time: Instant, _ context: inout PartitionContext) {
+        guard let status = event.status else { return }
+        if case .notificationDelivered(let delivered) = event, let push = awaited[delivered.notification],
+            !push.isDelivered
+        {
+            awaited[delivered.notification]?.isDelivered = true
+            context.figures[push.app][push.content].delivered += 1
+        }
+        if status.arrives { arrive(status.notification, at: time, &context) }
         switch event {
-        case .notificationDelivered(let delivered):
-            guard let push = awaited[delivered.notification] else { return }
-            if push.isDelivered == false {
-                awaited[delivered.notification]?.isDelivered = true
-                context.figures[push.app][push.content].delivered += 1
-            }
-            let isOnScreen = delivered.app.map { self.push.state.apps[$0]?.foreground == true } ?? false
-            // Before `UNUserNotificationCenter`, nobody asks the app whether it presents an alert.
-            // A service extension runs before `willPresent`.
-            let isPresented =
-                delivered.willPresent && delivered.extensionDeadline == nil && profile.has(.userNotificationCenter)
-            if push.content == .silent ? isOnScreen : isPresented {
-                arrive(delivered.notification, at: time, &context)
-            }
-        case .wakeGranted(let granted):
-            if awaited[granted.notification]?.content == .silent { arrive(granted.notification, at: time, &context) }
-        case .notificationModified(let modified):
-            if modified.willPresent { arrive(modified.notification, at: time, &context) }
-        case .notificationUnmodified(let unmodified):
-            if unmodified.willPresent { arrive(unmodified.notification, at: time, &context) }
-        case .notificationPresented(let presented): arrive(presented.notification, at: time, &context)
-        case .notificationAcknowledged(let event):
-            guard let push = awaited[event.notification], push.content != .silent else { return }
-            let isShown = self.push.state.shown.contains { $0.id == event.notification }
-            if isShown || push.content == .voip { arrive(event.notification, at: time, &context) }
         case .notificationDiscarded(let discarded):
             lose(discarded.notification, discarded.status.rawValue, &context)
         case .notificationReplaced(let replaced): lose(replaced.notification, replaced.status.rawValue, &context)

@@ -111,6 +111,13 @@ public struct PushMessage: Record, Equatable {
     /// `content-available: 1`. Other types with `content-available` wake nothing: our choice.
     var wakesApp: Bool { isForApp || (pushType == .alert || pushType == .background) && contentAvailable }
 
+    /// Whether it arrives with its acknowledgement. An alert arrives if the device shows it then, and a silent
+    /// notification when its handler starts.
+    var arrivesAcknowledged: Bool {
+        if isForUser { return !willPresent && (wake == .none || isPresented) }
+        return !silent
+    }
+
     /// Whether nothing is left to do for it after a refused wake: the device has shown it, or it has nothing to show.
     var endsWithRefusal: Bool { isPresented || !silent && !needsPermission && !isForApp }
 

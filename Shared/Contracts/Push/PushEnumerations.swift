@@ -137,11 +137,18 @@ public struct NotificationStatus: Sendable, Equatable {
     public let status: ConsoleStatus
     public let until: Instant?
     public let cause: String?
+    /// Whether the notification arrives with this line: the device shows an alert or hands it to `willPresent`, the
+    /// handler of a silent notification starts, or the device acknowledges any other. The first such line counts.
+    public let arrives: Bool
 
-    init(_ notification: String, _ status: ConsoleStatus, until: Instant? = nil, cause: String? = nil) {
+    init(
+        _ notification: String, _ status: ConsoleStatus, until: Instant? = nil, cause: String? = nil,
+        arrives: Bool = false
+    ) {
         self.notification = notification
         self.status = status
         self.until = until
         self.cause = cause
+        self.arrives = arrives
     }
 }

@@ -14,6 +14,8 @@ extension PushEvent {
         /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
+        /// Whether the device shows it to the user: a push of type `alert` or `background` with an alert.
+        public var forUser: Bool
         /// The kind of the device token; `apns` for broadcasts.
         public var kind: TokenKind = .apns
         /// Whether `apns-expiration` is 0: one attempt without storage.
@@ -37,6 +39,9 @@ extension PushEvent {
 
         public var app: Nullable<String>
         public var apnsID: String
+        /// Whether the notification arrives with its delivery, because its app is on screen: its `willPresent` gets an
+        /// alert, its handler a silent notification.
+        public var arrived: Bool
         /// The broadcast channel of the notification; nil if it was sent to a device token.
         public var channel: String?
         public var collapseID: String?
@@ -62,6 +67,9 @@ extension PushEvent {
         public static let type = "push.notification.acknowledged"
 
         public var app: Nullable<String>
+        /// Whether the notification arrives with the acknowledgement: an alert that the device shows now, or a
+        /// notification that is neither an alert nor silent.
+        public var arrived: Bool
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .acknowledged

@@ -19,6 +19,8 @@ extension PushEvent {
         public static let type = "push.wake.granted"
 
         public var app: Nullable<String>
+        /// Whether the notification arrives with the wake, because it is silent.
+        public var arrived: Bool
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .wokeApp
@@ -41,6 +43,9 @@ extension PushEvent {
         public static let type = "push.wake.refused"
 
         public var app: Nullable<String>
+        /// Whether the notification arrives, because its app came on screen: its `willPresent` gets an alert, its
+        /// handler a silent notification.
+        public var arrived: Bool
         public var notification: String
         public var pushType: PushType?
         public var refusal: WakeRefusal

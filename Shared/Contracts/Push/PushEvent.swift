@@ -51,8 +51,8 @@ extension PushEvent {
         case .notificationReceived(let event): NotificationStatus(event.notification, event.status)
         case .notificationDelivered(let event):
             NotificationStatus(
-                event.notification, event.status, cause: event.willPresent ? "willPresent" : event.quiet ? "quiet" : nil
-            )
+                event.notification, event.status,
+                cause: event.willPresent ? "willPresent" : event.quiet ? "quiet" : nil, arrives: event.arrived)
         case .notificationStored(let event):
             NotificationStatus(event.notification, event.status, until: event.due ?? event.until)
         case .notificationHeld(let event): NotificationStatus(event.notification, event.status, until: event.until)
@@ -61,9 +61,10 @@ extension PushEvent {
         case .notificationDiscarded(let event):
             NotificationStatus(
                 event.notification, event.status, cause: event.refusal?.rawValue ?? event.end?.rawValue)
-        case .notificationAcknowledged(let event): NotificationStatus(event.notification, event.status)
+        case .notificationAcknowledged(let event):
+            NotificationStatus(event.notification, event.status, arrives: event.arrived)
         case .notificationPresented(let event):
-            NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
+            NotificationStatus(event.notification, event.status, cause: event.cause.rawValue, arrives: true)
         case .notificationOpened(let event):
             NotificationStatus(event.notification, event.status, cause: event.actionIdentifier)
         case .notificationResponded(let event):
@@ -71,15 +72,19 @@ extension PushEvent {
         case .notificationDismissed(let event): NotificationStatus(event.notification, event.status)
         case .notificationModified(let event):
             NotificationStatus(
-                event.notification, event.status, cause: event.content.changes.joined(separator: ", "))
+                event.notification, event.status, cause: event.content.changes.joined(separator: ", "),
+                arrives: event.willPresent)
         case .notificationUnmodified(let event):
-            NotificationStatus(event.notification, event.status, cause: event.cause.rawValue)
+            NotificationStatus(
+                event.notification, event.status, cause: event.cause.rawValue, arrives: event.willPresent)
         case .wakeRequested(let event): NotificationStatus(event.notification, .wakeRequested)
-        case .wakeGranted(let event): NotificationStatus(event.notification, event.status)
+        case .wakeGranted(let event):
+            NotificationStatus(event.notification, event.status, arrives: event.arrived)
         case .wakeCompleted(let event):
             NotificationStatus(event.notification, event.status, cause: event.result?.rawValue)
         case .wakeRefused(let event):
-            NotificationStatus(event.notification, event.status, cause: event.refusal.rawValue)
+            NotificationStatus(
+                event.notification, event.status, cause: event.refusal.rawValue, arrives: event.arrived)
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved, .throttleChanged,
             .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,

@@ -33,7 +33,7 @@ extension Decision<PushMachine> {
             .notificationReceived(
                 .init(
                     app: broadcast.app, apnsID: broadcast.requestID, channel: broadcast.channel,
-                    neverStored: broadcast.neverStored, notification: id, payload: broadcast.payload,
+                    forUser: false, neverStored: broadcast.neverStored, notification: id, payload: broadcast.payload,
                     priority: broadcast.priority, pushType: .liveactivity,
                     silent: false,
                     topic: broadcast.app + PushType.liveactivity.topicSuffix,

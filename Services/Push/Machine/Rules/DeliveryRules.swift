@@ -13,7 +13,8 @@ extension Decision<PushMachine> {
             .notificationReceived(
                 .init(
                     activity: token.activity, app: app, apnsID: push.apnsID, collapseID: push.collapseID,
-                    kind: token.kind, neverStored: push.neverStored, notification: push.notification,
+                    forUser: PushMessage.isForUser(push.pushType, push.payload), kind: token.kind,
+                    neverStored: push.neverStored, notification: push.notification,
                     payload: push.payload, priority: push.priority, pushType: push.pushType,
                     silent: PushMessage.isSilent(push.pushType, push.payload), topic: push.topic,
                     until: min(push.expiration ?? latest, latest))))
@@ -69,9 +70,10 @@ extension Decision<PushMachine> {
         emit(
             .notificationDelivered(
                 .init(
-                    app: message.app, apnsID: message.apnsID, channel: message.channel,
-                    collapseID: message.collapseID, extensionDeadline: extensionDeadline(of: message),
-                    fromStorage: fromStorage, fullAt: fullAt(after: message),
+                    app: message.app, apnsID: message.apnsID, arrived: arrivesOnScreen(message),
+                    channel: message.channel, collapseID: message.collapseID,
+                    extensionDeadline: extensionDeadline(of: message), fromStorage: fromStorage,
+                    fullAt: fullAt(after: message),
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
                     quiet: isQuiet(message), silent: message.silent,
                     status: fromStorage ? .deliveredFromStorage : .delivered,
@@ -163,7 +165,11 @@ extension Decision<PushMachine> {
         guard let message = state.messages[id], message.deliveredAt != nil else { return }
         guard !message.onDevice else { return }
         if let obstacle = obstacle(to: message) { return discard(id, obstacle) }
-        emit(.notificationAcknowledged(.init(app: message.app, notification: id, pushType: message.pushType)))
+        emit(
+            .notificationAcknowledged(
+                .init(
+                    app: message.app, arrived: message.arrivesAcknowledged, notification: id,
+                    pushType: message.pushType)))
         take(id, message)
     }
 }

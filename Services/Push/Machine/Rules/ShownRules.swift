@@ -29,6 +29,13 @@ extension Decision<PushMachine> {
             && state.apps[message.app]?.foreground == true
     }
 
+    /// Whether a notification arrives with its delivery, because its app is on screen. Before `UNUserNotificationCenter`,
+    /// no code of the app decides about an alert on screen. A service extension runs before `willPresent`.
+    func arrivesOnScreen(_ message: PushMessage) -> Bool {
+        if message.silent { return state.apps[message.app]?.foreground == true }
+        return willPresent(message) && extensionDeadline(of: message) == nil && profile.has(.userNotificationCenter)
+    }
+
     /// Whether the device adds an alert to the Notification Center without lighting up the screen or a sound (Apple,
     /// `UNNotificationInterruptionLevel.passive`). On screen, the options of `willPresent` decide.
     func isQuiet(_ message: PushMessage) -> Bool {

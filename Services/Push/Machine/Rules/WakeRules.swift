@@ -13,7 +13,11 @@ extension Decision<PushMachine> {
 
     mutating func grant(_ id: String, wake: String) {
         guard let message = state.messages[id], message.wake == .requested else { return }
-        emit(.wakeGranted(.init(app: message.app, notification: id, pushType: message.pushType, wake: wake)))
+        emit(
+            .wakeGranted(
+                .init(
+                    app: message.app, arrived: message.silent, notification: id, pushType: message.pushType, wake: wake)
+            ))
     }
 
     /// Completes a wake. An alert that waits for the handler is shown. An app that leaves its Push to Talk channel loses
@@ -36,7 +40,10 @@ extension Decision<PushMachine> {
         guard let message = state.messages[id], message.wake == .requested else { return }
         refund(id)
         emit(
-            .wakeRefused(.init(app: message.app, notification: id, pushType: message.pushType, refusal: refusal)))
+            .wakeRefused(
+                .init(
+                    app: message.app, arrived: refusal == .inForeground && arrivesInstead(message), notification: id,
+                    pushType: message.pushType, refusal: refusal)))
         guard refusal != .inForeground else { return message.silent ? acknowledge(id) : () }
         if message.isForApp {
             discard(id, .discardedNotWoken, refusal: refusal)
@@ -49,6 +56,11 @@ extension Decision<PushMachine> {
         } else {
             discard(id, .discardedNotWoken, refusal: refusal)
         }
+    }
+
+    /// Whether the app that came on screen gets a notification instead of its wake.
+    private func arrivesInstead(_ message: PushMessage) -> Bool {
+        message.silent || message.isForUser && !message.isPresented && profile.has(.userNotificationCenter)
     }
 
     /// Ends the wakes of a terminated app.

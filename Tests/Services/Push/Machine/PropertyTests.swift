@@ -18,6 +18,7 @@ import Timeline
                 try life.checkLaws()
             }
             try life.checkLog()
+            try life.checkOutcomes()
             try #require(try life.runtime.foldCheck().isEmpty)
         }
     }
@@ -39,6 +40,21 @@ extension PushLife {
             if isDiscarded || [.opened, .responded, .dismissed, .replaced].contains(status.status) {
                 gone.insert(status.notification)
             }
+        }
+    }
+
+    /// Checks that the events alone say which notifications have arrived and which can't any more.
+    fileprivate func checkOutcomes() throws {
+        var outcomes = PushOutcomes()
+        for event in runtime.log { try outcomes.apply(event) }
+        for shown in device.shown {
+            try #require(outcomes.all[shown.id]?.shownAt != nil, "\(shown.id) is shown without an event")
+        }
+        for (id, outcome) in outcomes.all where outcome.arrivedAt == nil {
+            try #require((device.messages[id] == nil) == outcome.isOver, "\(id): \(outcome)")
+        }
+        for (id, message) in device.messages where outcomes.all[id]?.arrivedAt != nil {
+            try #require(message.deliveredAt != nil, "\(id) arrived without a delivery")
         }
     }
 
