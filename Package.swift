@@ -244,7 +244,7 @@ targets += [
         resources: [.copy("Conformance")]),
     tests(
         "OpsServiceTests", "Services/Ops/Service",
-        durable + client + ["LifecycleCore", "OpsService", "NIOPosix", "NIOSSL"]),
+        durable + client + ["LifecycleCore", "OpsService", "RandomScenarios", "MachineTesting", "NIOPosix", "NIOSSL"]),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
         documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),

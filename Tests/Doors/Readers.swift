@@ -31,6 +31,24 @@ enum Readers {
             guard told["order"] as? String == order.order else { throw DoorFault("the order differs") }
         }
         try checkForms([event, event], data)
+        try checkPush(event)
+    }
+
+    /// The row of a sent notification, as JSON and as CSV.
+    private static func checkPush(_ event: Event) throws {
+        guard event.type == PushEvent.NotificationReceived.type else { return }
+        let received = try PushEvent.NotificationReceived(jsonBytes: event.data)
+        let row = PushRow(
+            apnsID: received.apnsID, app: received.app, channel: received.channel, collapseID: received.collapseID,
+            device: event.key.device ?? "", event: event.id.lowercased, expiration: received.until,
+            notification: received.notification, outcome: received.status.rawValue, priority: received.priority,
+            sentAt: event.time, type: received.pushType.rawValue)
+        guard try object(row.jsonBytes)["collapseID"] as? String == received.collapseID else {
+            throw DoorFault("the row of the push differs")
+        }
+        let lines = try csv(Array((PushRow.csvHead + row.csv).utf8))
+        guard lines.count == 2, lines[0].count == lines[1].count, lines[1][7] == Array((received.collapseID ?? "").utf8)
+        else { throw DoorFault("the CSV of the push differs: \(row.csv)") }
     }
 
     private static func requireReadable(_ event: Event) throws {

@@ -49,6 +49,31 @@ struct DeadLetterCursor {
     var text: String { opaque("\(position.consumer)/\(position.partition)/\(position.offset)/\(position.key)") }
 }
 
+/// The place of a notification in the list of pushes: newest first, then by position in the log.
+struct PushPosition: Equatable {
+    /// When it was sent, in milliseconds since 1970.
+    let sentAt: Int
+    let partition: Int
+    let offset: Int
+}
+
+/// The opaque cursor of a position in the list of pushes.
+struct PushCursor {
+    let position: PushPosition
+
+    init(_ position: PushPosition) { self.position = position }
+
+    /// Returns nil if the text is not such a cursor.
+    init?(_ text: String) {
+        guard let parts = opened(text)?.split(separator: "/", omittingEmptySubsequences: false), parts.count == 3,
+            let sentAt = Int(parts[0]), let partition = Int32(parts[1]), let offset = Int(parts[2])
+        else { return nil }
+        position = PushPosition(sentAt: sentAt, partition: Int(partition), offset: offset)
+    }
+
+    var text: String { opaque("\(position.sentAt)/\(position.partition)/\(position.offset)") }
+}
+
 /// URL-safe Base64 without padding.
 private func opaque(_ plain: String) -> String { Data(plain.utf8).base64EncodedString().base64URL }
 

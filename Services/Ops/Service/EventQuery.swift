@@ -64,7 +64,7 @@ extension QueryReader {
         return words ?? []
     }
 
-    fileprivate mutating func instant(_ name: String) -> Instant? {
+    mutating func instant(_ name: String) -> Instant? {
         value(name, "must be a date and time by RFC 3339, for example 2026-11-21T07:40:00.000Z") { Instant($0) }
     }
 }

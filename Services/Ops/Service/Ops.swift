@@ -82,6 +82,7 @@ public struct Ops: ServiceProgram {
         LogRoutes(queries: queries, store: store).add(to: &table)
         StatsRoutes(store: store).add(to: &table)
         DeviceRoutes(store: store).add(to: &table)
+        PushRoutes(store: store, partitions: tail.partitions).add(to: &table)
         parked.add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
         DashboardRoutes().add(to: &table)

@@ -177,6 +177,7 @@ public enum SuiteRoutes {
         /v1/events/{id} GET
         /v1/events/{id}/causes GET
         /v1/log/check GET
+        /v1/pushes GET
         /v1/stats GET
         """
 }

@@ -1,5 +1,5 @@
--- Projections of the log for `ops`: counts, a skip index, the current devices and apps, and views for SQL tools. One
--- transaction writes the effect of a batch of events and moves the position of the reader `ops`.
+-- Projections of the log for `ops`: counts, a skip index, the current devices and apps, a row for each notification, and
+-- views for SQL tools. One transaction writes the effect of a batch of events and moves the position of the reader `ops`.
 
 -- The number of events in each minute, hour and day of suite time. Each width has its own table. Hours and days are few,
 -- and would be spread among the rows of minutes.
@@ -84,6 +84,54 @@ CREATE TABLE ops.known_apps (
     CONSTRAINT known_apps_pkey PRIMARY KEY (partition, key, app)
 ) WITH (fillfactor = 70);
 
+-- The notifications that providers sent, one row each. Times are suite time in milliseconds since 1970.
+CREATE TABLE ops.known_pushes (
+    partition integer NOT NULL,
+    notification text COLLATE "C" NOT NULL,
+    -- The offset of its push.notification.received.
+    log_offset bigint NOT NULL,
+    -- The day of the log with its latest event. The row is deleted after this day is dropped.
+    day date NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    app text,
+    -- The fleet of the device when the notification was sent.
+    fleet text,
+    -- 'silent', or the push type.
+    type text NOT NULL,
+    apns_id text,
+    channel text,
+    collapse_id text,
+    priority integer NOT NULL,
+    -- Whether the device shows it to the user.
+    for_user boolean NOT NULL,
+    sent_at bigint NOT NULL,
+    expires_at bigint,
+    -- The first delivery, wake, arrival and presentation.
+    delivered_at bigint,
+    woke_at bigint,
+    arrived_at bigint,
+    shown_at bigint,
+    acknowledged boolean NOT NULL DEFAULT false,
+    -- Whether its wake is requested or in progress.
+    waking boolean NOT NULL DEFAULT false,
+    -- The status with which it arrived or ended; else the latest one. `cause` is the cause and `event` the event of it.
+    status text NOT NULL,
+    cause text,
+    event uuid NOT NULL,
+    -- The latest status with which it waited before its arrival, and the event of it.
+    wait text,
+    wait_event uuid,
+    CONSTRAINT known_pushes_pkey PRIMARY KEY (partition, notification)
+) WITH (fillfactor = 70);
+CREATE INDEX known_pushes_partition_sent_at_log_offset_idx ON ops.known_pushes (partition, sent_at, log_offset);
+CREATE INDEX known_pushes_partition_key_sent_at_log_offset_idx ON ops.known_pushes (partition, key, sent_at, log_offset);
+CREATE INDEX known_pushes_partition_fleet_sent_at_log_offset_idx ON ops.known_pushes (partition, fleet, sent_at, log_offset)
+    WHERE fleet IS NOT NULL;
+CREATE INDEX known_pushes_day_idx ON ops.known_pushes (day);
+-- For the view ops.pushes.
+CREATE INDEX known_pushes_to_timestamp_idx ON ops.known_pushes USING brin (to_timestamp(sent_at / 1000.0::double precision))
+    WITH (pages_per_range = 32, autosummarize = on);
+
 -- The number of devices, with the name 'devices', and of apps in each state, with the name of the state.
 CREATE TABLE ops.totals (
     partition integer NOT NULL,
@@ -158,10 +206,11 @@ RETURN coalesce(
 -- planner use the primary key for each partition.
 CREATE FUNCTION ops.batch(partitions integer[], lows bigint[], highs bigint[])
 RETURNS TABLE (
-    partition integer, log_offset bigint, day date, source text, type text, key text, app text, "time" bigint, data json)
+    partition integer, log_offset bigint, day date, id uuid, source text, type text, key text, app text, "time" bigint,
+    data json)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT e.partition, e.log_offset, e.day, e.source, e.type, e.key COLLATE "C", e.app COLLATE "C", e.time, e.data
+    SELECT e.partition, e.log_offset, e.day, e.id, e.source, e.type, e.key COLLATE "C", e.app COLLATE "C", e.time, e.data
     FROM unnest(partitions, lows, highs) AS s (partition, low, high)
     CROSS JOIN LATERAL (
         SELECT * FROM bus.events AS e
@@ -252,6 +301,8 @@ BEGIN
     )
     SELECT array_agg(DISTINCT g.type) INTO types FROM grouped AS g;
 
+    -- The fleet of a notification is that of its device before the batch, unless the batch changes it.
+    PERFORM ops.update_known_pushes(partitions, lows, highs, types);
     PERFORM ops.update_known_devices(partitions, lows, highs, types);
     PERFORM ops.update_known_apps(partitions, lows, highs, types);
     RETURN counted;
@@ -324,14 +375,123 @@ BEGIN
         AND (s.previous IS NOT NULL OR s.state <> a.state);
 END $$;
 
--- Deletes the counts and the blocks of days that the log has dropped. Of the large tables it deletes at most 20,000 rows
--- each. Returns the number of these rows; if it is more than 0, call the function again.
+-- Returns whether a notification that has not arrived ended. One that the device has acknowledged waits for nothing but its
+-- wake, unless it is held. PostgreSQL inlines this function and the next two.
+CREATE FUNCTION ops.push_ended(status text, acknowledged boolean, waking boolean) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN status LIKE 'Discarded%' OR status IN ('Replaced By', 'Device Removed')
+    OR acknowledged AND NOT waking AND status NOT LIKE 'Held%' AND status NOT LIKE 'Stored%';
+
+-- Returns the verdict on a notification that counts as late after some milliseconds.
+CREATE FUNCTION ops.push_verdict(sent_at bigint, arrived_at bigint, ended boolean, late_after bigint) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN arrived_at - sent_at > late_after THEN 'late' WHEN arrived_at IS NOT NULL THEN 'inTime'
+    WHEN ended THEN 'never' ELSE 'pending' END;
+
+-- Returns the reason for a verdict; null for 'inTime'.
+CREATE FUNCTION ops.push_why(verdict text, status text, wait text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE verdict WHEN 'late' THEN coalesce(wait, 'Device Answered Late') WHEN 'pending' THEN status
+    WHEN 'never' THEN CASE
+        WHEN status LIKE 'Discarded%' OR status IN ('Replaced By', 'Device Removed') THEN status ELSE 'Not Shown' END END;
+
+-- Updates ops.known_pushes by a batch of events with these types. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.update_known_pushes(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    steps text[] := ARRAY(
+        SELECT t FROM unnest(types) AS t
+        WHERE t LIKE ANY (ARRAY['push.notification.%', 'push.wake.%']) AND t <> 'push.notification.received');
+BEGIN
+    IF 'push.notification.received' = ANY (types) THEN
+        INSERT INTO ops.known_pushes AS p (partition, notification, log_offset, day, key, app, fleet, type, apns_id, channel,
+            collapse_id, priority, for_user, sent_at, expires_at, status, event)
+        SELECT e.partition, r.notification, e.log_offset, e.day, e.key, e.app,
+            CASE WHEN e.registrations > 0 THEN e.fleet ELSE d.fleet END,
+            CASE WHEN r.silent THEN 'silent' ELSE coalesce(r."pushType", 'alert') END,
+            r."apnsID", r.channel, r."collapseID", coalesce(r.priority, 10), coalesce(r."forUser", false), e.time,
+            round(extract(epoch FROM r.until) * 1000)::bigint, 'Received', e.id
+        FROM (
+            -- The latest registration in the batch before each notification has its fleet.
+            SELECT r.*, first_value(r.data #>> '{registration,fleet}') OVER (
+                PARTITION BY r.partition, r.key, r.registrations ORDER BY r.log_offset) AS fleet
+            FROM (
+                SELECT b.*, count(*) FILTER (WHERE b.type <> 'push.notification.received') OVER (
+                    PARTITION BY b.partition, b.key ORDER BY b.log_offset) AS registrations
+                FROM ops.batch(partitions, lows, highs) AS b
+                WHERE b.type IN (
+                    'push.notification.received', 'lifecycle.device.registered', 'lifecycle.device.updated')) AS r) AS e
+        CROSS JOIN LATERAL json_to_record(e.data) AS r (
+            notification text, "apnsID" text, channel text, "collapseID" text, "forUser" boolean, priority integer,
+            "pushType" text, silent boolean, until timestamptz)
+        LEFT JOIN ops.known_devices AS d ON d.partition = e.partition AND d.key = e.key
+        WHERE e.type = 'push.notification.received' AND r.notification IS NOT NULL
+        ON CONFLICT (partition, notification) DO NOTHING;
+    END IF;
+
+    IF steps <> '{}' THEN
+        -- The status, the cause and the wait are those up to the first arrival.
+        UPDATE ops.known_pushes AS p SET
+            day = greatest(p.day, s.day), delivered_at = coalesce(p.delivered_at, s.delivered_at),
+            woke_at = coalesce(p.woke_at, s.woke_at), arrived_at = coalesce(p.arrived_at, s.arrived_at),
+            shown_at = CASE WHEN p.for_user THEN coalesce(p.shown_at, s.shown_at) END,
+            acknowledged = p.acknowledged OR s.acknowledged, waking = coalesce(s.waking, p.waking),
+            status = CASE WHEN p.arrived_at IS NULL AND s.event IS NOT NULL THEN s.status ELSE p.status END,
+            cause = CASE WHEN p.arrived_at IS NULL AND s.event IS NOT NULL THEN s.cause ELSE p.cause END,
+            event = CASE WHEN p.arrived_at IS NULL AND s.event IS NOT NULL THEN s.event ELSE p.event END,
+            wait = CASE WHEN p.arrived_at IS NULL AND s.wait_event IS NOT NULL THEN s.wait ELSE p.wait END,
+            wait_event = CASE WHEN p.arrived_at IS NULL AND s.wait_event IS NOT NULL THEN s.wait_event ELSE p.wait_event END
+        FROM (
+            SELECT f.partition, f.notification, max(f.day) AS day,
+                min(f.time) FILTER (WHERE f.type = 'push.notification.delivered') AS delivered_at,
+                min(f.time) FILTER (WHERE f.type = 'push.wake.granted') AS woke_at,
+                min(f.time) FILTER (WHERE f.arrives) AS arrived_at,
+                min(f.time) FILTER (
+                    WHERE f.arrives AND f.type IN ('push.notification.presented', 'push.notification.acknowledged'))
+                    AS shown_at,
+                bool_or(f.type = 'push.notification.acknowledged') AS acknowledged,
+                (array_agg(f.type IN ('push.wake.requested', 'push.wake.granted') ORDER BY f.log_offset DESC)
+                    FILTER (WHERE f.type LIKE 'push.wake.%'))[1] AS waking,
+                (array_agg(f.status ORDER BY f.log_offset DESC) FILTER (WHERE f.decides))[1] AS status,
+                (array_agg(f.cause ORDER BY f.log_offset DESC) FILTER (WHERE f.decides))[1] AS cause,
+                (array_agg(f.id ORDER BY f.log_offset DESC) FILTER (WHERE f.decides))[1] AS event,
+                (array_agg(f.status ORDER BY f.log_offset DESC) FILTER (WHERE f.decides AND f.waits))[1] AS wait,
+                (array_agg(f.id ORDER BY f.log_offset DESC) FILTER (WHERE f.decides AND f.waits))[1] AS wait_event
+            FROM (
+                SELECT a.*, a.type IN ('push.notification.stored', 'push.notification.held') AS waits,
+                    a.status IS NOT NULL AND a.log_offset
+                        <= coalesce(min(a.log_offset) FILTER (WHERE a.arrives) OVER (PARTITION BY a.partition, a.notification),
+                            a.log_offset) AS decides
+                FROM (
+                    SELECT e.partition, e.log_offset, e.day, e.id, e.type, e.time, d.notification, d.status,
+                        coalesce(d.refusal, d."end", d.cause, d.by) AS cause,
+                        e.type = 'push.notification.presented' OR coalesce(d.arrived, false) AS arrives
+                    FROM ops.batch(partitions, lows, highs) AS e
+                    CROSS JOIN LATERAL json_to_record(e.data) AS d (
+                        notification text, status text, refusal text, "end" text, cause text, by text, arrived boolean)
+                    WHERE e.type = ANY (steps)) AS a) AS f
+            GROUP BY f.partition, f.notification) AS s
+        WHERE p.partition = s.partition AND p.notification = s.notification;
+    END IF;
+
+    IF 'push.device.removed' = ANY (types) THEN
+        UPDATE ops.known_pushes AS p SET day = greatest(p.day, r.day), status = 'Device Removed', cause = NULL, event = r.id
+        FROM (
+            SELECT e.*, coalesce(lag(e.log_offset) OVER (PARTITION BY e.partition, e.key ORDER BY e.log_offset), 0) AS earlier
+            FROM ops.batch(partitions, lows, highs) AS e WHERE e.type = 'push.device.removed') AS r
+        WHERE p.partition = r.partition AND p.key = r.key AND p.log_offset < r.log_offset AND p.log_offset > r.earlier
+            AND p.arrived_at IS NULL AND NOT ops.push_ended(p.status, p.acknowledged, p.waking);
+    END IF;
+END $$;
+
+-- Deletes the counts, the blocks and the notifications of days that the log has dropped. Of the large tables it deletes at
+-- most 20,000 rows each. Returns the number of these rows; if it is more than 0, call the function again.
 CREATE FUNCTION ops.prune_counts() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     oldest date;
     minutes bigint;
     types bigint;
+    pushes bigint;
 BEGIN
     SELECT min(d.day) INTO oldest FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching;
     DELETE FROM ops.counts_minutes AS c
@@ -347,7 +507,10 @@ BEGIN
     WHERE o.partition = r.partition AND o.block < r.dropped_to / 512;
     DELETE FROM ops.block_groups AS b USING bus.retention AS r
     WHERE b.partition = r.partition AND b.block_group < r.dropped_to / 32768;
-    RETURN minutes + types;
+    DELETE FROM ops.known_pushes AS p
+    WHERE p.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.known_pushes AS o WHERE o.day < oldest LIMIT 20000));
+    GET DIAGNOSTICS pushes = ROW_COUNT;
+    RETURN minutes + types + pushes;
 END $$;
 REVOKE ALL ON FUNCTION ops.prune_counts() FROM PUBLIC;
 
@@ -406,9 +569,27 @@ COMMENT ON VIEW ops.wakes IS 'The background wakes of apps: granted, or refused 
 
 CREATE VIEW ops.notifications AS
 SELECT e.time, e.device, e.app, e.data ->> 'notification' AS notification, e.data ->> 'status' AS status,
-    e.data ->> 'pushType' AS push_type, coalesce(e.data ->> 'refusal', e.data ->> 'cause', e.data ->> 'by') AS cause, e.id
+    e.data ->> 'pushType' AS push_type, coalesce(e.data ->> 'refusal', e.data ->> 'cause', e.data ->> 'by') AS cause, e.id,
+    e.partition, e.log_offset
 FROM ops.events AS e WHERE e.type LIKE 'push.%' AND e.data ->> 'status' IS NOT NULL;
-COMMENT ON VIEW ops.notifications IS 'The statuses of each notification, in the words of Apple''s console.';
+COMMENT ON VIEW ops.notifications IS
+    'The statuses of each notification, in the words of Apple''s console. partition and log_offset order the statuses of a notification.';
+
+CREATE VIEW ops.pushes AS
+SELECT to_timestamp(p.sent_at / 1000.0::double precision) AS sent_at, p.fleet, ops.device(p.key) AS device, p.app, p.notification,
+    p.type, p.priority, p.collapse_id, p.channel, p.apns_id,
+    to_timestamp(p.expires_at / 1000.0::double precision) AS expiration,
+    to_timestamp(p.delivered_at / 1000.0::double precision) AS delivered_at,
+    to_timestamp(p.woke_at / 1000.0::double precision) AS woke_at,
+    to_timestamp(p.arrived_at / 1000.0::double precision) AS arrived_at,
+    to_timestamp(p.shown_at / 1000.0::double precision) AS shown_at,
+    (p.arrived_at - p.sent_at) / 1000.0::double precision AS delay, p.status AS outcome, p.cause, v.verdict,
+    ops.push_why(v.verdict, p.status, p.wait) AS why, p.event, p.partition, p.log_offset
+FROM ops.known_pushes AS p CROSS JOIN LATERAL (
+    SELECT ops.push_verdict(p.sent_at, p.arrived_at, ops.push_ended(p.status, p.acknowledged, p.waking), 30000) AS verdict)
+    AS v;
+COMMENT ON VIEW ops.pushes IS
+    'The notifications that providers sent, and what became of them. Late is more than 30 s after sent_at; delay is in seconds.';
 
 CREATE VIEW ops.transfers AS
 SELECT e.time, e.device, e.app, e.data ->> 'session' AS session, (e.data ->> 'task')::bigint AS task,

@@ -7,7 +7,7 @@ enum OpsSchema {
     /// The role of SQL tools such as Grafana. It can read only the views.
     static let dashboardsRole = "dashboards"
     /// The views of the schema. They are documented and stay stable.
-    static let views = ["events", "devices", "app_states", "wakes", "notifications", "transfers", "rates"]
+    static let views = ["events", "devices", "app_states", "wakes", "notifications", "pushes", "transfers", "rates"]
 
     static func migrations() throws -> [Migration] {
         [try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql)]
@@ -30,8 +30,8 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.blocks, ops.block_groups,
-                ops.block_types, ops.totals TO \(ops);
+            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.known_pushes, ops.blocks,
+                ops.block_groups, ops.block_types, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.count_events(integer, integer), ops.prune_counts(),
                 ops.state_digests(text, integer, integer) TO \(ops);
             """, connection)

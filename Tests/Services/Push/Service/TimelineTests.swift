@@ -77,8 +77,8 @@ import Testing
             SELECT \(partition), base + n, greatest(day, current_date), gen_random_uuid(), 'push',
                 'push.notification.acknowledged', 1, 'device:phone', 'com.example.other',
                 (extract(epoch FROM clock_timestamp()) * 1000)::int8, gen_random_uuid(),
-                json_build_object('app', 'com.example.other', 'notification', gen_random_uuid(), 'pushType', 'alert',
-                    'status', 'Acknowledged')
+                json_build_object('app', 'com.example.other', 'arrived', true, 'notification', gen_random_uuid(),
+                    'pushType', 'alert', 'status', 'Acknowledged')
             FROM head, generate_series(1, \(Self.noise)) AS n
             """)
     }
