@@ -14,6 +14,7 @@ struct EventRoutes: Sendable {
     static let chainLimit = 2000
 
     let queries: LogQueries
+    let store: OpsStore
     let tail: LogTail
     let metrics: Metrics
 
@@ -39,12 +40,16 @@ struct EventRoutes: Sendable {
             .refuses(Problem.ofLog)
         ) { call in Response(json: try await event(call).cloudEvent) }
         table.add(
-            .get, "/v1/events/{id}/causes", "Lists the causes and the effects of an event, over all services",
+            .get, "/v1/events/{id}/causes",
+            "Lists the causes and the effects of an event, over all services, and why a notification waited or ended",
             .scope(.read), .refuses(Problem.ofLog)
         ) { call in
             let event = try await event(call)
-            let chain = try await asking { try await queries.chain(of: event, limit: Self.chainLimit) }
-            return Response(json: chain.document)
+            let reasons = PushReasons(queries: queries, store: store)
+            return try await asking {
+                let chain = try await queries.chain(of: event, limit: Self.chainLimit)
+                return Response(json: chain.document(try await reasons.reasons(of: event)))
+            }
         }
         table.add(
             .get, "/v1/devices/{device}/timeline", "Lists the events of a device, with the summary of each event type",
@@ -99,14 +104,15 @@ struct EventRoutes: Sendable {
 }
 
 extension CausalChain {
-    /// `{"causes":[…],"complete":true,"effects":[…],"event":…}`
-    var document: [UInt8] {
+    /// `{"causes":[…],"complete":true,"effects":[…],"event":…,"reasons":[…]}`
+    fileprivate func document(_ reasons: [PushReason]) -> [UInt8] {
         var json = JSONWriter()
         json.object { json in
             json.member("causes") { $0.array(causes) { $0.append(raw: $1.cloudEvent) } }
             json.member("complete") { $0.append(raw: (isComplete ? "true" : "false").utf8) }
             json.member("effects") { $0.array(effects) { $0.append(raw: $1.cloudEvent) } }
             json.member("event") { $0.append(raw: event.cloudEvent) }
+            json.member("reasons") { $0.array(reasons) { $0.append(raw: $1.jsonBytes) } }
         }
         return json.bytes
     }

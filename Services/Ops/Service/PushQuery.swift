@@ -9,6 +9,10 @@ import Timeline
 struct PushQuery {
     /// Silent notifications, and the push types of all others.
     static let types = ["silent"] + PushType.allCases.map(\.rawValue)
+    /// Seconds.
+    static let usualDelay = 30
+    static let lateAfter = RouteParameter.number(
+        "lateAfter", 0...31_536_000, "The delay in seconds after which a push is late; \(usualDelay) by default")
     static let parameters: [RouteParameter] = [
         .text("fleet", "Only pushes to devices of this fleet"), .text("device", "Only pushes to this device"),
         .text("app", "Only pushes to this app"),
@@ -17,8 +21,7 @@ struct PushQuery {
             ["type": "string", "enum": .array(types.map { .string($0) })]),
         RouteParameter("verdict", in: .query, "Only pushes with this verdict", PushVerdict.schema),
         .moment("from", "Only pushes sent at or after this time"), .moment("to", "Only pushes sent before this time"),
-        .number("lateAfter", 0...31_536_000, "The delay in seconds after which a push is late; 30 by default"),
-        .number("limit", 1...1000, "The maximum number of pushes; 100 by default"),
+        lateAfter, .number("limit", 1...1000, "The maximum number of pushes; 100 by default"),
         .text("cursor", "The `next` of the previous page"),
     ]
 
@@ -48,7 +51,7 @@ struct PushQuery {
         from = query.instant("from")
         to = query.instant("to")
         if let from, let to, from >= to { query.refuse("to", "must be after from") }
-        lateAfter = (query.number("lateAfter") ?? 30) * 1000
+        lateAfter = (query.number("lateAfter") ?? Self.usualDelay) * 1000
         limit = query.number("limit") ?? 100
         cursor = query.value("cursor", "must be the next of a page") { PushCursor($0)?.position }
         try query.finish()

@@ -11,7 +11,7 @@ import Timeline
 /// The notifications that providers sent, and what became of them.
 struct PushRoutes: Sendable {
     let store: OpsStore
-    let partitions: Int
+    let queries: LogQueries
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -24,12 +24,29 @@ struct PushRoutes: Sendable {
             let form = try PushForm(call.request)
             return response(try await page(query), form, call.request)
         }
+        table.add(
+            .get, "/v1/pushes/{notification}",
+            "Returns what became of a notification, by its apns-unique-id, and the events that explain it",
+            .scope(.read), .parameters([PushQuery.lateAfter]), .refuses([.invalidQuery] + Problem.ofLog)
+        ) { call in
+            let id = try call.identifier("notification")
+            let lateAfter = try call.number("lateAfter", default: PushQuery.usualDelay)
+            return Reply(try await asking { try await explained(id, lateAfter: lateAfter) })
+        }
+    }
+
+    private func explained(_ id: String, lateAfter: Int) async throws -> ExplainedPush {
+        _ = try await store.countEvents()
+        guard let push = try await store.push(id, lateAfter: lateAfter * 1000) else {
+            throw Problem.notFound.with(detail: "the log has no notification with this apns-unique-id")
+        }
+        return ExplainedPush(push.row, try await PushReasons(queries: queries, store: store).reasons(of: push))
     }
 
     private func page(_ query: PushQuery) async throws -> Page<PushRow> {
         try await asking {
             _ = try await store.countEvents()
-            return try await store.pushes(query, partitions: partitions)
+            return try await store.pushes(query, partitions: queries.partitions)
         }
     }
 

@@ -178,6 +178,7 @@ public enum SuiteRoutes {
         /v1/events/{id}/causes GET
         /v1/log/check GET
         /v1/pushes GET
+        /v1/pushes/{notification} GET
         /v1/stats GET
         """
 }

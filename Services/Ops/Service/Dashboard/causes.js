@@ -1,4 +1,4 @@
-// The "why?" dialog: the causal chain of an event, over all services.
+// The "why?" dialog: the causal chain of an event over all services, and what explains the fate of a notification.
 
 import { get, segment } from './api.js'
 import { $, h, say } from './dom.js'
@@ -22,12 +22,17 @@ export async function askWhy(id) {
   if (!dialog.open) dialog.showModal()
   $('why-title').focus()
   try {
-    const { causes, complete, event, effects } = await get(`v1/events/${segment(id)}/causes`, signal)
+    const { causes, complete, event, effects, reasons } = await get(`v1/events/${segment(id)}/causes`, signal)
     const all = [...causes, event, ...effects]
     const known = new Map(all.map(each => [each.id, each]))
-    chain.replaceChildren(...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
-      ? 'cause' : each === event ? 'asked' : 'effect')))
-    say($('why-lead'), lead(causes, event, effects, complete))
+    // A reason may be a cause, or the reason of two waits. The latest reason comes first.
+    const others = new Map(reasons.filter(each => !known.has(each.event.id)).map(each => [each.event.id, each]))
+    const explaining = [...others.values()].reverse()
+    chain.replaceChildren(
+      ...explaining.map(each => entry(each.event, undefined, 'reason', reasonWords[each.reason])),
+      ...all.map((each, index) => entry(each, known.get(each.causationid), index < causes.length
+        ? 'cause' : each === event ? 'asked' : 'effect')))
+    say($('why-lead'), lead(causes, event, effects, complete, explaining.length))
     // In a long chain, the selected event must be visible.
     chain.querySelector('.asked')?.scrollIntoView({ block: 'nearest' })
   } catch (error) {
@@ -37,23 +42,27 @@ export async function askWhy(id) {
   }
 }
 
-function lead(causes, event, effects, complete) {
+function lead(causes, event, effects, complete, explaining) {
   const before = causes.length > 0
     ? `${plural(causes.length, 'event', 'events')} led to it`
     : event.causationid ? 'The log no longer has its cause' : 'A command or a deadline caused it'
   const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed`
     : complete ? 'no event followed' : 'only a part of the later events was searched'
-  return `${before}; ${after}${effects.length > 0 && !complete ? ', perhaps more' : ''}.`
+  const reasons = explaining > 0 ? `${plural(explaining, 'earlier event explains', 'earlier events explain')} it; ` : ''
+  return `${reasons}${reasons ? before.replace(/^[AT]/, letter => letter.toLowerCase()) : before}; ${after}${effects.length > 0 && !complete ? ', perhaps more' : ''}.`
 }
 
 const roles = { cause: 'cause', asked: 'this event', effect: 'effect' }
+const reasonWords = {
+  appEnd: 'end of the app', budget: 'charge to the budget', conditions: 'conditions', disconnection: 'disconnection',
+  refusal: 'refusal', replacement: 'newer notification', settings: 'state of the app', wait: 'wait' }
 
-function entry(event, cause, role) {
+function entry(event, cause, role, words = roles[role]) {
   const { device, app } = subjectOf(event)
   const after = cause && Date.parse(event.time) - Date.parse(cause.time)
   return h('li', { class: role, dataset: { key: event.id }, 'aria-current': role === 'asked' && 'true' },
     h('p', { class: 'line' },
-      h('span', { class: 'role' }, roles[role]),
+      h('span', { class: 'role' }, words),
       h('span', { class: `badge of-${serviceOf(event)}` }, serviceOf(event)),
       h('strong', { class: 'type' }, shortType(event))),
     h('p', { class: 'muted line' },

@@ -1,0 +1,107 @@
+import Contracts
+import EventLog
+import Records
+
+/// The way in which an event explains what happened to a notification.
+enum PushReasonKind: String, WireEnum {
+    /// The end of the app.
+    case appEnd
+    /// A charge to the silent budget. It names the notification whose wake it paid.
+    case budget
+    /// The conditions of the device: power, lock, Low Power Mode.
+    case conditions
+    /// The end of the connection of the device.
+    case disconnection
+    /// The refusal of the wake.
+    case refusal
+    /// The newer notification.
+    case replacement
+    /// The state of the app, and whether it may show and handle notifications.
+    case settings
+    /// The wait before: stored or held.
+    case wait
+}
+
+/// An earlier event that explains what happened to a notification.
+struct PushReason: Record {
+    /// The event, a CloudEvent.
+    var event = JSON.null
+    var reason = PushReasonKind.wait
+
+    init(_ reason: PushReasonKind, _ event: Event) {
+        // The log contains only JSON.
+        self.event = (try? JSON(parsing: event.cloudEvent)) ?? .null
+        self.reason = reason
+    }
+}
+
+/// A notification and the events that explain its outcome.
+struct ExplainedPush: Record {
+    var push = PushRow()
+    /// The latest first, except that a wait comes before its own reasons.
+    var reasons: [PushReason] = []
+
+    init(_ push: PushRow, _ reasons: [PushReason]) {
+        self.push = push
+        self.reasons = reasons
+    }
+}
+
+/// The place of an event that explains another one.
+enum PushReasonSource: Equatable {
+    /// The cause of the event.
+    case cause(PushReasonKind)
+    /// The latest event of a type about the device or, with `app`, about its app.
+    case latest(PushReasonKind, type: String, app: String?)
+    /// The latest charges to the silent budget of an app.
+    case charges(app: String?)
+    /// The receipt of a newer notification.
+    case received(notification: String)
+    /// The wait of a notification, and the reasons of the wait.
+    case wait(notification: String)
+}
+
+extension PushEvent {
+    /// The places of the events that explain this one; none if its cause says enough.
+    var reasonSources: [PushReasonSource] {
+        switch self {
+        case .notificationStored(let event): [event.status == .storedPower ? .conditions : .disconnection]
+        case .notificationHeld(let event):
+            switch event.status {
+            case .heldLowPower: [.conditions]
+            case .heldRefused: [.cause(.refusal)]
+            // Without an end of the wait, the user has not opened the app for too long.
+            default: event.until == nil ? [.settings(of: event.app)] : [.charges(app: event.app)]
+            }
+        case .notificationDiscarded(let event): event.reasonSources
+        case .notificationReplaced(let event): [.received(notification: event.by)]
+        case .notificationDelivered(let event):
+            event.fromStorage ? [.wait(notification: event.notification)] : []
+        case .notificationReleased(let event): [.wait(notification: event.notification)]
+        default: []
+        }
+    }
+}
+
+extension PushEvent.NotificationDiscarded {
+    fileprivate var reasonSources: [PushReasonSource] {
+        switch status {
+        case .discardedExpired, .discardedStorageFull: [.wait(notification: notification)]
+        case .discardedDisabled: [.settings(of: app)]
+        case .discardedAppKilled: [.cause(.appEnd)]
+        case .discardedNotWoken:
+            refusal == .modeNotDeclared || refusal == .unsupportedOnProfile
+                ? [.settings(of: app)] : [.cause(.refusal)]
+        default: []
+        }
+    }
+}
+
+extension PushReasonSource {
+    fileprivate static let conditions = latest(.conditions, type: PushEvent.ConditionsChanged.type, app: nil)
+    fileprivate static let disconnection = latest(.disconnection, type: PushEvent.DeviceDisconnected.type, app: nil)
+
+    fileprivate static func settings(of app: String?) -> PushReasonSource {
+        latest(.settings, type: PushEvent.AppUpdated.type, app: app)
+    }
+}
