@@ -71,8 +71,9 @@ import Timeline
             #expect(try await story.reasons(ofPush: "n1") == ["refusal \(refusal)"])
 
             let off = try await story.add(
-                PushEvent.AppUpdated(app: "mail", notifications: .off, wakes: true), at: 2)
-            try await story.add(PushEvent.AppUpdated(app: "web", wakes: true), at: 2)
+                PushEvent.AppUpdated(
+                    app: "mail", hasServiceExtension: false, notifications: .off, wakes: true), at: 2)
+            try await story.add(PushEvent.AppUpdated(app: "web", hasServiceExtension: false, wakes: true), at: 2)
             try await story.receive("n2", at: 3)
             let disabled = try await story.add(
                 PushEvent.NotificationDiscarded(app: "mail", notification: "n2", status: .discardedDisabled), at: 3)
