@@ -63,7 +63,8 @@ import Timeline
                 let outlives: Set<WakeKind?> = [
                     .region, .monitor, .significantChange, .visit, .processingTask, .voipPush,
                 ]
-                #expect(!isQuit.contains(data.app ?? "") || outlives.contains(data.kind), seed)
+                let isForUser = data.reason == .notificationResponse
+                #expect(!isQuit.contains(data.app ?? "") || isForUser || outlives.contains(data.kind), seed)
             default: break
             }
         }
