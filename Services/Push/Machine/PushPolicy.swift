@@ -18,6 +18,8 @@ public struct PushPolicy: Sendable, Equatable {
     public var longUnused = Interval.days(14)
     /// The Live Activities of a device at once. Our choice: their contents fit the state of a device with few apps.
     public var liveActivities = 8
+    /// The wakes of an app in progress with which its alerts request no further one. Our choice.
+    public var openWakes = 8
     /// The largest size of the notification categories of a device in bytes. Our choice.
     public var categoryBytes = 16384
     /// The updates with priority 10 of a Live Activity at once. Apple ("Starting and updating Live Activities with

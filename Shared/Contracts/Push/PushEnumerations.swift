@@ -73,6 +73,8 @@ public enum PresentationCause: String, WireEnum {
     case notWoken
     /// The device has too many pending notifications to wait for the handler.
     case notAwaited
+    /// The app has too many wakes in progress, so this alert requests none.
+    case manyWakes
     /// The service extension of the app has ended.
     case serviceExtension
     /// The app is on screen, and its `willPresent` chose to show the notification.

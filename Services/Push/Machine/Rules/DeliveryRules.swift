@@ -62,6 +62,7 @@ extension Decision<PushMachine> {
         // Calls and Push to Talk need no declared mode to request a wake: `lifecycle` decides about the app.
         guard message.wakesApp, message.wake == .none, !app.foreground else { return }
         guard app.wakes || message.isForApp else { return present(id, message, .notWoken) }
+        guard message.isForApp || !hasManyWakes(message.app) else { return present(id, message, .manyWakes) }
         if message.needsPermission, !waitsForHandler { present(id, message, .atOnce) }
         requestWake(id, message)
     }

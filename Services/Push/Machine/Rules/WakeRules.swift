@@ -79,6 +79,12 @@ extension Decision<PushMachine> {
         present(id, message, .notAwaited)
     }
 
+    /// Whether an app has as many wakes in progress as its alerts may request. Alerts have no silent budget, so a provider
+    /// could else open a wake with each alert.
+    func hasManyWakes(_ app: String) -> Bool {
+        state.messages.values.count { $0.app == app && $0.wake != .none } >= policy.openWakes
+    }
+
     /// Whether an alert waits for the handler of its app.
     var waitsForHandler: Bool { profile.has(.alertWaitsForHandler) }
 
