@@ -259,6 +259,7 @@ package struct PushLife: Life {
             aps += [
                 .init("event", .string(event)), .init("content-state", ["score": .int(count)]),
                 .init("attributes-type", "T"), .init("attributes", [:]),
+                .init("input-push-channel", Bool.random(using: &random) ? "x" : .null),
                 .init("timestamp", .int(Int.random(in: 0...50, using: &random) + count)),
                 .init("stale-date", .int(count + 600)),
             ]

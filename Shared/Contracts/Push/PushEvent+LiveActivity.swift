@@ -7,6 +7,8 @@ extension PushEvent {
         public static let type = "push.liveactivity.started"
 
         public var activity: String
+        /// Whether its push has an `alert`: the device lights up, and shows the expanded presentation or a banner.
+        public var alerts: Bool
         public var app: Nullable<String>
         /// The name of its `ActivityAttributes`.
         public var attributesType: String?
@@ -31,6 +33,8 @@ extension PushEvent {
         public static let type = "push.liveactivity.updated"
 
         public var activity: String
+        /// Whether its push has an `alert`: the device lights up, and shows the expanded presentation or a banner.
+        public var alerts: Bool
         public var app: Nullable<String>
         public var contentState: JSON
         /// The push with the update; nil for an update of the app.
@@ -53,6 +57,8 @@ extension PushEvent {
         public static let type = "push.liveactivity.ended"
 
         public var activity: String
+        /// Whether its push has an `alert`: the device lights up, and shows the expanded presentation or a banner.
+        public var alerts: Bool
         public var app: Nullable<String>
         public var cause: LiveActivityCause = .app
         /// The final content; nil if it did not change.

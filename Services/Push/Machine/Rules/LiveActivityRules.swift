@@ -21,8 +21,8 @@ extension Decision<PushMachine> {
         emit(
             .liveActivityStarted(
                 .init(
-                    activity: activity, app: app, attributesType: request.attributesType, channel: request.channel,
-                    contentState: request.contentState, environment: environment,
+                    activity: activity, alerts: false, app: app, attributesType: request.attributesType,
+                    channel: request.channel, contentState: request.contentState, environment: environment,
                     frequentUpdates: request.frequentUpdates, staleDate: request.staleDate)))
         if let environment = request.environment { giveToken(.liveactivity, activity, environment, to: app) }
         makeRoom()
@@ -35,7 +35,8 @@ extension Decision<PushMachine> {
         try requireSize(of: contentState)
         emit(
             .liveActivityUpdated(
-                .init(activity: activity, app: app, contentState: contentState, staleDate: staleDate)))
+                .init(
+                    activity: activity, alerts: false, app: app, contentState: contentState, staleDate: staleDate)))
     }
 
     /// Ends a Live Activity (Apple, `ActivityUIDismissalPolicy`: it is removed at the date, or four hours after its end).
@@ -115,28 +116,32 @@ extension Decision<PushMachine> {
         if push.event == .end {
             return end(
                 activity, of: message.app, .push, push.contentState,
-                dismissalDate: push.date("dismissal-date", at: now), notification: id, timestamp: push.timestamp)
+                dismissalDate: push.date("dismissal-date", at: now), alerts: push.alerts, notification: id,
+                timestamp: push.timestamp)
         }
         emit(
             .liveActivityUpdated(
                 .init(
-                    activity: activity, app: message.app, contentState: push.contentState ?? .null,
-                    notification: id,
+                    activity: activity, alerts: push.alerts, app: message.app,
+                    contentState: push.contentState ?? .null, notification: id,
                     staleDate: push.date("stale-date", at: now), timestamp: push.timestamp)))
     }
 
-    /// Starts a Live Activity by a push. The system gives its app the token for updates.
+    /// Starts a Live Activity by a push. The system gives its app the token for updates, or subscribes it to the channel
+    /// of the push (Apple, `PushType`: "You can only specify one PushType").
     private mutating func start(_ push: LiveActivityPush, _ id: String, _ message: PushMessage) {
         let activity = identifier()
         let environment = state.apps[message.app]?.token(of: .pushToStart)?.environment
+        let channel = profile.has(.broadcastChannels) ? push.channel : nil
         emit(
             .liveActivityStarted(
                 .init(
-                    activity: activity, app: message.app, attributesType: push.attributesType,
-                    contentState: push.contentState ?? .null, environment: environment, frequentUpdates: false,
+                    activity: activity, alerts: push.alerts, app: message.app, attributesType: push.attributesType,
+                    channel: channel, contentState: push.contentState ?? .null, environment: environment,
+                    frequentUpdates: false,
                     notification: id,
                     staleDate: push.date("stale-date", at: now), timestamp: push.timestamp)))
-        if let environment { giveToken(.liveactivity, activity, environment, to: message.app) }
+        if channel == nil, let environment { giveToken(.liveactivity, activity, environment, to: message.app) }
         makeRoom()
     }
 
@@ -158,15 +163,15 @@ extension Decision<PushMachine> {
 
     private mutating func end(
         _ activity: String, of app: String, _ cause: LiveActivityCause, _ contentState: JSON?,
-        dismissalDate: Instant?, notification: String? = nil, timestamp: Int? = nil
+        dismissalDate: Instant?, alerts: Bool = false, notification: String? = nil, timestamp: Int? = nil
     ) {
         let latest = now + LiveActivity.lockScreenTime
         let date = max(now, min(dismissalDate ?? latest, latest))
         emit(
             .liveActivityEnded(
                 .init(
-                    activity: activity, app: app, cause: cause, contentState: contentState, dismissalDate: date,
-                    notification: notification, timestamp: timestamp)))
+                    activity: activity, alerts: alerts, app: app, cause: cause, contentState: contentState,
+                    dismissalDate: date, notification: notification, timestamp: timestamp)))
         if date <= now { dismiss(activity, of: app, .system) }
     }
 

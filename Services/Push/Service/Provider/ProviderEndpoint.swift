@@ -120,6 +120,10 @@ struct ProviderEndpoint: Sendable {
         do {
             for device in try await devices(of: token) {
                 do {
+                    // Before the push, so that a broadcast right after it reaches the device.
+                    if let channel = push.startChannel, ChannelID(channel)?.isComplete == true {
+                        try await store.subscribe(device, push.app, to: [channel])
+                    }
                     try await commands.submit(.receive(push), to: device, origin: origin)
                     return .taken(apnsID: draft.apnsID, uniqueID: environment == .sandbox ? id : nil)
                 } catch PushRefusal.badDeviceToken {

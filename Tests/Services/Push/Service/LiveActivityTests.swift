@@ -50,6 +50,32 @@ import Testing
         }
     }
 
+    @Test func `a push starts a Live Activity on a channel, and a broadcast reaches it`() async throws {
+        try await PushSuite.run { suite in
+            _ = try await suite.makeDevice("phone")
+            let start = try await suite.whileOnScreen("phone") {
+                let made = try await suite.send("PUT", Self.app + "/registration", ["kind": "pushToStart"])
+                return try #require(made.json["token"]?.string)
+            }
+            let channel = try await suite.makeChannel(stores: true)
+            var stream = try await DeviceStream(suite, "phone")
+            let starting: JSON = [
+                "aps": [
+                    "timestamp": 100, "event": "start", "content-state": ["score": 0], "attributes-type": "Match",
+                    "attributes": [:], "alert": ["title": "Kick-off"], "input-push-channel": .string(channel),
+                ]
+            ]
+            let sent = try await suite.notify(
+                start, starting, ["apns-push-type": "liveactivity", "apns-topic": Self.topic])
+            #expect(sent.status == 200)
+            try await suite.acknowledgeNext(of: &stream, "phone")
+            let activity = try await Self.activity(suite)
+            #expect(activity?["channel"]?.string == channel && activity?["token"] == nil)
+            #expect(try await suite.broadcast(channel, "goal").status == 200)
+            #expect(try await stream.next()?["channel"]?.string == channel)
+        }
+    }
+
     @Test func `an app starts, updates and ends a Live Activity, and the user removes it`() async throws {
         try await PushSuite.run { suite in
             _ = try await suite.makeDevice("phone")
