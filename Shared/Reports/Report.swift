@@ -54,6 +54,8 @@ public struct AppReport: Record {
     public var transferSeconds: OrderedDictionary<String, Interval> = [:]
     public var transfersCompleted = 0
     public var transfersStarted = 0
+    /// Wakes by reason.
+    public var wakes: OrderedDictionary<String, Int> = [:]
     /// Refused wakes by reason.
     public var wakesRefused: OrderedDictionary<String, Int> = [:]
 

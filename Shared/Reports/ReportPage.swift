@@ -181,7 +181,8 @@ extension AppReport {
             "id": id, "age50": contentAgeSeconds["p50"].text, "age90": contentAgeSeconds["p90"].text,
             "refreshes": refreshes.grouped, "refresh90": refreshSeconds["p90"].text,
             "transfers": "\(transfersCompleted.grouped) of \(transfersStarted.grouped)",
-            "transfer90": transferSeconds["p90"].text, "wakesRefused": list(wakesRefused), "kills": list(kills),
+            "transfer90": transferSeconds["p90"].text, "wakes": list(wakes), "wakesRefused": list(wakesRefused),
+            "kills": list(kills),
             "crashes": crashes.grouped,
         ]
     }

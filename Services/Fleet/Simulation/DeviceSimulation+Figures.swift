@@ -23,6 +23,8 @@ extension DeviceSimulation {
         guard let name = event.data.app, let app = context.appIndexes[name] else { return }
         enter(lifecycle.state.apps[name]?.state ?? .notRunning, app, at: time, &context)
         switch event {
+        case .appWoken(let woken):
+            context.figures[app].wakes[(woken.kind?.rawValue ?? woken.reason.rawValue), default: 0] += 1
         case .wakeRefused(let refused): context.figures[app].wakesRefused[refused.refusal.rawValue, default: 0] += 1
         case .appTerminated(let ended):
             if ended.reason == .crash { context.figures[app].crashes += 1 }

@@ -37,11 +37,15 @@ extension DeviceSimulation {
             }
             schedule(.startUp, of: app, after: .seconds(1.0))
             startTransfers(.opening, of: app, context)
+            scheduleActivity(of: app, context)
             // A scene enters the foreground at a launch too, in this event or in the next one.
             apps[app].isLaunching = !launched.callbacks.contains(.sceneWillEnterForeground)
         case .appActivated(let activated):
             let enters = activated.callbacks.contains { $0 == .willEnterForeground || $0 == .sceneWillEnterForeground }
-            if enters, !apps[app].isLaunching { startTransfers(.opening, of: app, context) }
+            if enters, !apps[app].isLaunching {
+                startTransfers(.opening, of: app, context)
+                scheduleActivity(of: app, context)
+            }
             apps[app].isLaunching = false
         case .appBackgrounded(let left):
             apps[app].isLaunching = false

@@ -33,7 +33,9 @@ extension DeviceSimulation {
         case .receive(let push): try receive(push, &context)
         case .claimAttempt(let task, let epoch): try claim(task, epoch, &context)
         case .progress(let task, let epoch): try progress(task, epoch, &context)
-        case .startUp, .completeWake, .completeCallback, .crash, .returnFromDownload, .startTransfer: return
+        case .startUp, .completeWake, .completeCallback, .crash, .returnFromDownload, .startTransfer, .startActivity,
+            .stopActivity:
+            return
         }
     }
 
@@ -50,6 +52,8 @@ extension DeviceSimulation {
         case .returnFromDownload(let session, let task):
             try submit(.returnFromCallback(app: app.id, session: session, task: task), &context)
         case .startTransfer(let plan): try startTransfer(plan, of: index, app, &context)
+        case .startActivity: try startActivity(index, app, &context)
+        case .stopActivity: try stopActivity(app, &context)
         case .begin, .beginFault, .endFault, .connect, .acknowledge, .modify, .present, .openNotification, .leave,
             .lock, .receive, .claimAttempt, .progress:
             return
@@ -72,6 +76,7 @@ extension DeviceSimulation {
             }
         }
         try submitTasks(of: app, &context)
+        try awaitEvents(app, &context)
     }
 
     /// Submits a request for each permitted task that has none: the first for a refresh if the app has the mode

@@ -26,6 +26,7 @@ extension DeviceSimulation {
                 try submit(.changeSettings(app: app.id, AppSettings(notifications: .off)), &context)
             }
         }
+        try authorizeLocation(&context)
         if group.backgroundRefresh == .off {
             try submit(.changeDeviceSettings(DeviceSettings(backgroundRefresh: .off)), &context)
         }
@@ -51,6 +52,10 @@ extension DeviceSimulation {
                 return
             }
             try submit(.transition(app: name, .swipe), &context)
+        case .withdrawLocation(let app): try withdrawLocation(names[app].id, &context)
+        case .visit(let kind): try visit(kind, &context)
+        case .accessory(let app): try accessoryEvent(names[app].id, &context)
+        case .healthSample(let type): try saveSample(type, &context)
         case .network(let network):
             try reportProgress(&context)
             plannedNetwork = network

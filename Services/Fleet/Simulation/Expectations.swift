@@ -81,6 +81,9 @@ private struct Cases {
         case .refreshes:
             durations = apps.flatMap(\.refreshes)
             all = durations?.count ?? 0
+        case .wakes:
+            count = apps.reduce(0) { $0 + $1.wakes.values.reduce(0, +) }
+            all = count
         case .wakesRefused:
             count = apps.reduce(0) { $0 + $1.wakesRefused.values.reduce(0, +) }
             all = count

@@ -46,6 +46,8 @@ struct AppFigures: Sendable {
     var contentAges: [Interval] = []
     /// The times from due to completion of refreshes that completed.
     var refreshes: [Interval] = []
+    /// The wakes by kind.
+    var wakes: [String: Int] = [:]
     var wakesRefused: [String: Int] = [:]
     /// The ends of processes by the system, by code or reason.
     var kills: [String: Int] = [:]
@@ -65,6 +67,7 @@ struct AppFigures: Sendable {
         crashes += other.crashes
         contentAges += other.contentAges
         refreshes += other.refreshes
+        wakes.merge(other.wakes, uniquingKeysWith: +)
         wakesRefused.merge(other.wakesRefused, uniquingKeysWith: +)
         kills.merge(other.kills, uniquingKeysWith: +)
         transfers += other.transfers

@@ -95,6 +95,7 @@ extension AppFigures {
         report.transferSeconds = transfers.percentiles
         report.transfersCompleted = transfers.count
         report.transfersStarted = transfersStarted
+        report.wakes = OrderedDictionary(sorting: wakes)
         report.wakesRefused = OrderedDictionary(sorting: wakesRefused)
         return report
     }

@@ -27,6 +27,8 @@ enum Work {
     case crash
     case returnFromDownload(session: String, task: Int)
     case startTransfer(plan: Int)
+    case startActivity
+    case stopActivity
     case claimAttempt(TaskKey, epoch: Int)
     case progress(TaskKey, epoch: Int)
 }

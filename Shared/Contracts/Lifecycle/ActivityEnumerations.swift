@@ -11,6 +11,9 @@ public enum ActivityKind: String, WireEnum {
     /// The download of an issue by a Newsstand app.
     case newsstand
 
+    /// Whether the activity needs an authorization of location.
+    public var needsLocation: Bool { self == .location || self == .backgroundActivitySession }
+
     /// The background modes that allow the activity. One of them is enough.
     public var modes: [BackgroundMode] {
         switch self {

@@ -2,15 +2,18 @@ import Timeline
 
 /// The actions of a person with the apps of a device.
 struct DevicePerson: Sendable {
-    private let device: PlannedDevice
-    private let group: Group
+    let device: PlannedDevice
+    let group: Group
+    let scenario: Scenario
     private let apps: [String]
-    private let seed: UInt64
-    private let days: LocalDays
+    let seed: UInt64
+    let days: LocalDays
     private let range: Range<Instant>
 
     /// The time from the home screen to the removal from the app switcher.
     private static let timeToForceQuit = Interval.seconds(3)
+    /// The time from the home screen to the change of a permission.
+    private static let timeToSettings = Interval.seconds(30)
 
     private struct Use {
         var at: Instant
@@ -22,6 +25,7 @@ struct DevicePerson: Sendable {
     init(_ device: PlannedDevice, scenario: Scenario, seed: UInt64, days: LocalDays, range: Range<Instant>) {
         self.device = device
         group = scenario.people[device.group]
+        self.scenario = scenario
         apps = scenario.apps.map(\.id)
         self.seed = seed
         self.days = days
@@ -43,8 +47,17 @@ struct DevicePerson: Sendable {
             if use.endsWithForceQuit, quit < next {
                 events.append(DeviceEvent(at: quit, action: .forceQuit(app: use.app)))
             }
+            let change = use.until + Self.timeToSettings
+            var random = SeededRandom(seed: seed, .permissions, device: device.index, day: day, item: index)
+            if change < next, random.holds(group.withdrawsLocation.share) {
+                events.append(DeviceEvent(at: change, action: .withdrawLocation(app: use.app)))
+            }
         }
-        return events.filter { range.contains($0.at) }
+        // Events at the same instant keep their order.
+        let all = (events + happenings(onDay: day)).enumerated().sorted {
+            ($0.element.at, $0.offset) < ($1.element.at, $1.offset)
+        }
+        return all.map(\.element).filter { range.contains($0.at) }
     }
 
     /// Returns the uses that begin on a day. Each ends before the day does.

@@ -9,6 +9,12 @@ public enum DeviceAction: Sendable, Hashable {
     case home
     /// The person removes an app from the app switcher.
     case forceQuit(app: Int)
+    /// The person withdraws the permission for location from an app.
+    case withdrawLocation(app: Int)
+    case visit(VisitKind)
+    /// The accessory of an app has a new value.
+    case accessory(app: Int)
+    case healthSample(String)
     case network(NetworkText)
     case battery(level: Percent, isCharging: Bool)
     case lowPowerMode(Bool)

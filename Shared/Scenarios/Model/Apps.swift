@@ -5,7 +5,11 @@ public import Records
 public struct ScenarioApp: Record, Equatable {
     /// The bundle identifier.
     public var id: String
+    /// The activity that it starts at each opening.
+    public var activity: ActivityPlan?
     public var backgroundModes: Defaulted<[BackgroundMode]> = []
+    /// Its accessory.
+    public var bluetooth: BluetoothPlan?
     /// `UIApplicationExitsOnSuspend`.
     public var exitsOnSuspend: Defaulted<Bool> = false
     /// `setMinimumBackgroundFetchInterval(_:)` at each launch: `minimum`, `never` or a number of seconds. Without it, an
@@ -16,8 +20,12 @@ public struct ScenarioApp: Record, Equatable {
     /// Other handlers for some kinds of wakes.
     public var handlers: Defaulted<Handlers> = Handlers()
     public var handlersReturn: Defaulted<HandlersReturn> = .immediately
+    /// Its background delivery of HealthKit.
+    public var health: HealthPlan?
     /// The identifiers with a launch handler; all of ``permittedTaskIdentifiers`` if missing.
     public var launchHandlers: [String]?
+    /// The authorization of location that people give at the installation.
+    public var location: Defaulted<LocationAuthorization> = .notDetermined
     public var memoryMB: Int?
     /// Whether the app has a notification service extension, which returns after one second.
     public var notificationServiceExtension: Defaulted<Bool> = false
@@ -26,6 +34,8 @@ public struct ScenarioApp: Record, Equatable {
     /// `UIApplicationSceneManifest`.
     public var scenes: Defaulted<Bool> = false
     public var transfers: Defaulted<[TransferPlan]> = []
+    /// Whether it monitors visits.
+    public var visits: Defaulted<Bool> = false
 
     /// The document of the app's installation.
     public var manifest: Manifest {
@@ -45,8 +55,11 @@ public struct ScenarioApp: Record, Equatable {
             case .transfer: handlers.transfer
             case .task: handlers.task
             case .voip: handlers.voip
+            case .location: handlers.location
+            case .bluetooth: handlers.bluetooth
+            case .health: handlers.health
             // Scenarios have no such events.
-            case .location, .bluetooth, .health, .notificationResponse: nil
+            case .notificationResponse: nil
             }
         return own ?? handler
     }
@@ -71,7 +84,10 @@ public struct Handler: Record, Equatable {
 
 /// The handlers of an app that differ from ``ScenarioApp/handler``, by the reason of the wake.
 public struct Handlers: Record, Equatable {
+    public var bluetooth: Handler?
     public var fetch: Handler?
+    public var health: Handler?
+    public var location: Handler?
     public var push: Handler?
     public var task: Handler?
     public var transfer: Handler?

@@ -21,6 +21,8 @@ public struct Expectation: Record, Equatable {
         case contentAgeAtOpening = "content age at opening"
         /// Background refreshes that complete.
         case refreshes
+        /// Wakes of all kinds.
+        case wakes
         /// Wakes that were refused.
         case wakesRefused = "wakes refused"
         /// Apps that the system killed.
@@ -31,7 +33,7 @@ public struct Expectation: Record, Equatable {
         /// Whether a case has a duration, to which percentiles refer.
         public var hasDuration: Bool {
             switch self {
-            case .pushesNeverArrived, .wakesRefused, .kills: false
+            case .pushesNeverArrived, .wakes, .wakesRefused, .kills: false
             case .alertsShown, .silentPushesHandled, .pushesArrived, .pushesLate, .contentAgeAtOpening, .refreshes,
                 .transfersCompleted:
                 true
@@ -42,7 +44,7 @@ public struct Expectation: Record, Equatable {
         public var isOfPushes: Bool {
             switch self {
             case .alertsShown, .silentPushesHandled, .pushesArrived, .pushesLate, .pushesNeverArrived: true
-            case .contentAgeAtOpening, .refreshes, .wakesRefused, .kills, .transfersCompleted: false
+            case .contentAgeAtOpening, .refreshes, .wakes, .wakesRefused, .kills, .transfersCompleted: false
             }
         }
     }

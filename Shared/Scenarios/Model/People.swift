@@ -9,7 +9,7 @@ public struct Group: Record, Equatable {
     public var battery: Defaulted<BatteryPlan> = BatteryPlan()
     /// The periods in which the device charges. The default is 23:00±30m-06:30±30m.
     public var charging: Defaulted<OneOrMore<DailyPeriod>> = Group.nightly
-    public var forceQuits: Defaulted<ForceQuits> = ForceQuits(.none)
+    public var forceQuits: Defaulted<ShareOfUses> = ShareOfUses(.none)
     public var habits: Defaulted<Habits> = Habits()
     /// When Low Power Mode is on; never if missing.
     public var lowPowerMode: OneOrMore<LowPowerRule>?
@@ -22,6 +22,10 @@ public struct Group: Record, Equatable {
     public var outages: Outages?
     /// The share of the devices. The shares of all groups add up to 100 %.
     public var share: Defaulted<Percent> = Percent.all
+    /// The periods at places that the system recognizes; none if missing.
+    public var visits: OneOrMore<DailyPeriod>?
+    /// How often the person withdraws the permission for location from an app after a use.
+    public var withdrawsLocation: Defaulted<ShareOfUses> = ShareOfUses(.none)
 
     /// The usual time at the charger.
     public static let nightly = OneOrMore(

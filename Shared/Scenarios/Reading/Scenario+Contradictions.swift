@@ -61,6 +61,24 @@ extension Scenario {
                         pointer: "/apps/\(index)/fetchInterval",
                         detail: "must be left out without the background mode fetch"))
             }
+            faults += eventFaults(of: app).map { FieldError(pointer: "/apps/\(index)\($0.0)", detail: $0.1) }
+        }
+        return faults
+    }
+
+    private func eventFaults(of app: ScenarioApp) -> [Found] {
+        var faults: [Found] = []
+        let isAuthorized = ![.notDetermined, .denied].contains(app.location)
+        let needsLocation = "must be left out without location: always, or another authorization"
+        if app.visits, !isAuthorized { faults.append(("/visits", needsLocation)) }
+        if app.bluetooth != nil, !app.backgroundModes.contains(.bluetoothCentral) {
+            faults.append(("/bluetooth", "must be left out without the background mode bluetooth-central"))
+        }
+        guard let kind = app.activity?.kind else { return faults }
+        if kind.needsLocation, !isAuthorized { faults.append(("/activity/kind", needsLocation)) }
+        if !kind.modes.contains(where: app.backgroundModes.contains) {
+            let modes = kind.modes.map(\.rawValue).joined(separator: " or ")
+            faults.append(("/activity/kind", "must be left out without the background mode \(modes)"))
         }
         return faults
     }
@@ -127,7 +145,9 @@ extension Scenario {
             faults.append(("/of", "must be left out for \(item.what.rawValue)"))
         }
         let hasShare = [item.atLeast, item.atMost].contains { if case .share = $0 { true } else { false } }
-        if hasShare, item.what == .wakesRefused || item.what == .kills || item.what == .refreshes && item.within == nil
+        if hasShare,
+            item.what == .wakes || item.what == .wakesRefused || item.what == .kills
+                || item.what == .refreshes && item.within == nil
         {
             faults.append(("/what", "must have a number as limit, because all cases of \(item.what.rawValue) count"))
         }

@@ -66,9 +66,9 @@ public struct Opening: TextValue {
     }
 }
 
-/// How often a person removes an app from the app switcher after a use: `never`, `after each use` or
+/// How often a person does something after a use of an app, such as removing it from the app switcher: `never`, `after each use` or
 /// `after 20% of uses`.
-public struct ForceQuits: TextValue {
+public struct ShareOfUses: TextValue {
     /// The probability after each use.
     public let share: Percent
 
@@ -76,7 +76,7 @@ public struct ForceQuits: TextValue {
 
     public static let form = "never, after each use, or after a share of uses such as after 20% of uses"
     public static let pattern = "never|after each use|after \(Percent.pattern) of uses"
-    public static var placeholder: ForceQuits { ForceQuits(.none) }
+    public static var placeholder: ShareOfUses { ShareOfUses(.none) }
 
     public init?(_ text: String) {
         let share: Percent? = TextScanner.whole(text) { scanner in

@@ -104,6 +104,16 @@ struct ScenarioFileTests {
         #expect(faults("devices: {count: 3}\napps: [{id: a, backgroundModes: [fetch], fetchInterval: never}]") == [])
     }
 
+    @Test(arguments: [
+        ("visits: true", "/visits", "location: always"), ("bluetooth: {times: 3}", "/bluetooth", "bluetooth-central"),
+        ("activity: {kind: audio}", "/activity/kind", "mode audio"),
+        ("activity: {kind: location}", "/activity/kind", "location: always"),
+    ])
+    func `an app needs an authorization or a mode for its events`(member: String, name: String, why: String) {
+        let found = faults("devices: {count: 1}\napps: [{id: a, \(member)}]\n")
+        #expect(found.contains { $0.contains("/apps/0\(name) must ") && $0.contains(why) }, "\(found)")
+    }
+
     @Test func `a scenario with too many sends is refused with the reason`() {
         let text = good + "for: 30d\nprovider: [{at: '00:00', every: 10s, send: silent}]"
         #expect(faults(text).first?.contains("lengthen every or shorten for") == true)

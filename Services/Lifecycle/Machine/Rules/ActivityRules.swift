@@ -91,11 +91,6 @@ extension LocationAuthorization {
     }
 }
 
-extension ActivityKind {
-    /// Whether the activity needs an authorization of location.
-    fileprivate var needsLocation: Bool { self == .location || self == .backgroundActivitySession }
-}
-
 extension InstalledApp {
     /// Whether a `CLBackgroundActivitySession` keeps the app in use.
     var hasBackgroundActivitySession: Bool { activities[ActivityKind.backgroundActivitySession.rawValue] != nil }

@@ -26,6 +26,40 @@ import Timeline
         return report
     }
 
+    private static let aware = #", "backgroundModes": ["bluetooth-central"], "location": "always", "visits": true"#
+
+    @Test func `visits, accessories and samples wake an app`() async throws {
+        let members = #""for": "1d", "expect": [{"what": "wakes", "atLeast": 4}]"#
+        let events = #", "bluetooth": {"times": 20}, "health": {"times": 20}"#
+        let visits = #", "visits": ["09:00-17:00"]"#
+        let report = try await run(members, app: Self.aware + events, people: visits)
+        let wakes = report.figures[0].wakes
+        #expect(wakes["visit"] == 2)
+        #expect((1...20).contains(wakes["bluetoothCentral"] ?? 0))
+        #expect((1...20).contains(wakes["health"] ?? 0))
+        #expect(report.expectations.map(\.isMet) == [true])
+        #expect(report.figures.refusedCalls == [:])
+        let old = try await run(members, app: Self.aware + events, people: visits, mix: "ios7")
+        #expect(Set(old.figures[0].wakes.keys) == ["bluetoothCentral"])
+        #expect(old.figures.refusedCalls == [:])
+    }
+
+    @Test func `a person who withdraws the permission for location ends the wakes for visits`() async throws {
+        let people = #", "visits": ["09:00-17:00"], "withdrawsLocation": "after each use""#
+        let report = try await run(#""for": "1d""#, app: Self.aware, people: people)
+        #expect(report.figures[0].wakes["visit"] == nil)
+        #expect(report.figures[0].wakesRefused == ["locationNotAuthorized": 2])
+    }
+
+    @Test func `an activity keeps an app from suspension`() async throws {
+        let pressure = #""for": "4h", "faults": [{"at": "01:10", "for": "1m", "memoryPressure": "warning"}]"#
+        let audio = #", "backgroundModes": ["audio"]"#
+        let playing = try await run(pressure, app: audio + #", "activity": {"kind": "audio", "takes": "30m"}"#)
+        #expect(playing.figures[0].kills == [:])
+        let silent = try await run(pressure, app: audio)
+        #expect(silent.figures[0].kills == ["memoryPressure": 1])
+    }
+
     @Test func `a person leaves an app that a notification opened`() async throws {
         let report = try await run(
             #""for": "4h", "provider": [{"at": "02:00", "send": "alert"}, {"at": "03:00", "send": "alert"}]"#,
