@@ -55,7 +55,8 @@ extension Decision<LifecycleMachine> {
         emit(.settingsChanged(.init(app: app, settings: settings)))
         tellRefreshStatus(since: before)
         reviewActivities()
-        if let app { changeConditions(app) }
+        // Another accuracy of location moves what is due.
+        tellOfPlaces()
     }
 
     /// Emits the changed Background App Refresh status of each app.

@@ -218,7 +218,8 @@ extension LifecycleLife {
             #expect(Set(app.regions.keys).isDisjoint(with: app.beaconRegions.keys), seed)
             let conditions = app.monitors.values.flatMap { $0.conditions.values }
             #expect(conditions.count <= 20 && conditions.allSatisfy { !$0.isPending || $0.next == nil }, seed)
-            #expect(app.locationAccuracy.isFull || app.regions.values.allSatisfy { $0.isInside == nil }, seed)
+            let hasSides = app.regions.values.contains { $0.isInside != nil }
+            #expect(app.locationAccuracy.isFull || !device.isPoweredOn || !hasSides, seed)
             #expect(app.locationAccuracy != .temporaryFull || app.state.isRunning, seed)
             #expect(app.state != .notRunning || app.monitors.values.allSatisfy { !$0.isOpen }, seed)
             #expect(app.regions.values.allSatisfy { $0.beyondSince.map { now - $0 < .seconds(20.0) } ?? true }, seed)
