@@ -39,6 +39,12 @@ extension Action {
         let root = "/v1/devices/{device}"
         let ofApp = root + "/apps/{app}"
         switch self {
+        case .changeLocation(let app, let authorization):
+            return Call(
+                .lifecycle, "PUT", ofApp + "/settings", [device, app],
+                ["locationAuthorization": .string(authorization)])
+        case .monitorSignificantChanges(let app):
+            return Call(.lifecycle, "PUT", ofApp + "/significant-location-changes", [device, app])
         case .report(let surroundings):
             return Call(.lifecycle, "PATCH", root + "/conditions", [device], surroundings.document)
         case .transition(let app, let event):

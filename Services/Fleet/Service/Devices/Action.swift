@@ -3,6 +3,8 @@ public import Records
 /// An action of a device, its user or the code of one of its apps: one request to one service.
 public enum Action: Sendable, Equatable {
     // Actions of the user and the device.
+    /// Sets the authorization of location of an app.
+    case changeLocation(app: String, String)
     case report(Surroundings)
     case transition(app: String, String)
     case swipe(app: String)
@@ -16,6 +18,7 @@ public enum Action: Sendable, Equatable {
     case reply(notification: String)
     case keepAlive
     // Actions of the code of an app.
+    case monitorSignificantChanges(app: String)
     case completeCallback(app: String, String, session: String?)
     case beginTask(app: String, String)
     case endTask(app: String, task: String)
@@ -33,6 +36,8 @@ public enum Action: Sendable, Equatable {
     /// The app whose code acts; nil for the user and the device.
     public var actingApp: String? {
         switch self {
+        case .monitorSignificantChanges(let app): app
+        case .changeLocation: nil
         case .register(let app), .setCategories(let app): app
         case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),

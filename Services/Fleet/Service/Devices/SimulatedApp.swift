@@ -14,6 +14,8 @@ public struct SimulatedApp: Sendable, Equatable {
     public internal(set) var state = State.notRunning
     /// The offset of the newest applied information. Older information changes nothing.
     var asOf = 0
+    /// The user's authorization of location; nil until the app has asked.
+    var location: String?
     /// The active wakes.
     var wakes: [String] = []
     /// The active background tasks.
@@ -57,6 +59,7 @@ struct Work: Sendable, Equatable {
         /// The user answers a notification without opening its app.
         case reply(String)
         // Work of the code of the app.
+        case askForLocation
         case crash, download, openSession
         case completeCallback(String, session: String?)
         case completeWake(String, reason: String)
@@ -67,6 +70,7 @@ struct Work: Sendable, Equatable {
         /// Whether the code of the app does the work, so only while it can run.
         var isCode: Bool {
             switch self {
+            case .askForLocation: true
             case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
                 .open, .reply:
                 false

@@ -16,6 +16,7 @@ extension SimulatedDevice {
             scheduleKeepAlive(after: now)
             return isOnline(at: now) ? [.keepAlive] : []
         case .pickUp: return pickUp(at: now)
+        case .askForLocation: return []
         case .acknowledge(let notification): return [.acknowledge(notification: notification)]
         case .modify(let notification): return [.modify(notification: notification)]
         case .reply(let notification):
@@ -35,6 +36,7 @@ extension SimulatedDevice {
         switch kind {
         case .tryOut: return onScreen == app ? [] : open(app, at: now)
         case .register: return apps[app].pushToken == nil ? [.register(app: name)] : []
+        case .askForLocation: return askForLocation(app)
         case .putDown: return putDown(app, at: now)
         case .interrupt:
             guard onScreen == app, apps[app].state == .active else { return [] }
@@ -102,6 +104,7 @@ extension SimulatedDevice {
             drop(app) { $0 == .register }
             schedule(.register, of: app, at: now)
         }
+        wantLocation(app, at: now)
         if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {
         case .crashes where random.percent(10): schedule(.crash, of: app, at: now + stay / 3)
@@ -123,6 +126,7 @@ extension SimulatedDevice {
         let locks = random.percent(60)
         if !locks || random.percent(70) { actions.append(.transition(app: name, "home")) }
         if locks { actions += lock(at: now) }
+        actions += considerWithdrawal(from: app)
         if random.percent(person.swipesAway) {
             schedule(.swipe, of: app, at: now + pace.real(.seconds(30), atLeast: .seconds(1)))
         }

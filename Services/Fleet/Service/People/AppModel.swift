@@ -53,6 +53,8 @@ public struct AppModel: Sendable, Equatable {
 
     /// Whether the app registers for pushes.
     public var takesPushes: Bool { modes.contains("remote-notification") }
+    /// Whether the app asks for the location: the weather, and the game, which has no use for it.
+    public var wantsLocation: Bool { behaviour == .neverCompletes || behaviour == .crashes }
     /// Whether the app downloads.
     public var downloads: Bool { behaviour == .downloadsMuch }
 

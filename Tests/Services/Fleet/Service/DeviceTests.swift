@@ -64,6 +64,27 @@ import Timeline
         }
     }
 
+    @Test func `users give apps the location and withdraw it`() {
+        var answers: [String: Set<String>] = [:]
+        var withdrawals = 0
+        for seed in 1...40 {
+            var suite = PretendSuite(PretendSuite.device(seed: UInt64(seed), rate: 144), at: PretendSuite.start)
+            suite.run(until: PretendSuite.start + .minutes(20))
+            var given: [String: String] = [:]
+            for (_, action) in suite.told {
+                guard case .changeLocation(let app, let authorization) = action else { continue }
+                answers[app, default: []].insert(authorization)
+                if given.updateValue(authorization, forKey: app) != nil {
+                    #expect(authorization == "denied")
+                    withdrawals += 1
+                }
+            }
+        }
+        #expect(Set(answers.keys) == ["com.example.game", "com.example.weather"])
+        #expect(answers["com.example.weather"] == ["always", "whenInUse", "denied"])
+        #expect(withdrawals > 0)
+    }
+
     /// Orders come at random times, even if they make no sense. Code of an app acts only while its state lets it run.
     @Test func `code of a stopped app never acts`() async throws {
         try await propertyTest(count: 300) { random in

@@ -101,10 +101,9 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
+        case .changeLocation, .monitorSignificantChanges: return .done([:], asOf: offset)
         case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
-            .completeWake,
-            .openSession,
-            .setInterval, .download, .answerChallenge, .register, .setCategories:
+            .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories:
             return .done([:], asOf: offset)
         }
         guard case .transition(let app, _) = action else { return .done(["state": "notRunning"], asOf: offset) }
