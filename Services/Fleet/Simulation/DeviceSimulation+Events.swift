@@ -1,6 +1,7 @@
 import Contracts
 import LifecycleCore
 import OrderedCollections
+import PushCore
 import Scenarios
 import Timeline
 
@@ -32,6 +33,13 @@ extension DeviceSimulation {
             let delivery = HealthDelivery(frequency: plan.frequency)
             try submit(.enableHealthDelivery(app: app.id, sampleType: plan.sampleType, delivery), &context)
         }
+    }
+
+    /// The code of an app joins its channel of Push to Talk, and gets a token for it.
+    mutating func joinChannel(_ index: Int, _ app: ScenarioApp, _ context: inout PartitionContext) throws {
+        guard app.backgroundModes.contains(.pushToTalk), apps[index].pushToTalkToken == nil, profile.has(.pushToTalk)
+        else { return }
+        try submit(.register(app: app.id, .production, kind: .pushtotalk), &context)
     }
 
     mutating func visit(_ kind: VisitKind, _ context: inout PartitionContext) throws {

@@ -11,7 +11,7 @@ extension DeviceSimulation {
     mutating func send(_ planned: PlannedPush, _ context: inout PartitionContext) throws {
         let send = context.plan.scenario.provider.sends[planned.item]
         let app = send.app.flatMap { context.appIndexes[$0] } ?? 0
-        guard let token = send.send == .voip ? apps[app].voipToken ?? apps[app].token : apps[app].token else {
+        guard let token = apps[app].token(for: send.send) else {
             context.figures[app][send.send].withoutToken += 1
             return
         }
@@ -56,5 +56,16 @@ extension DeviceSimulation {
         }
         _ = trails.end(push.id)
         context.figures[app][send.send].refused[code, default: 0] += 1
+    }
+}
+
+extension SimulatedApp {
+    /// Returns the token for pushes of a kind; nil if the provider has none.
+    fileprivate func token(for content: Send.Content) -> String? {
+        switch content {
+        case .alert, .alertWithContent, .silent: token
+        case .pushToTalk: pushToTalkToken
+        case .voip: voipToken ?? token
+        }
     }
 }

@@ -90,10 +90,12 @@ extension DeviceSimulation {
         case .tokenRegistered(let registered):
             guard let name = registered.app, let app = context.appIndexes[name] else { return }
             if registered.kind == .apns { apps[app].token = registered.token }
+            if registered.kind == .pushtotalk { apps[app].pushToTalkToken = registered.token }
             if registered.kind == .voip { apps[app].voipToken = registered.token }
         case .tokenUnregistered(let ended):
             guard let name = ended.app, let app = context.appIndexes[name] else { return }
             if ended.kind == .apns { apps[app].token = nil }
+            if ended.kind == .pushtotalk { apps[app].pushToTalkToken = nil }
             if ended.kind == .voip { apps[app].voipToken = nil }
         case .notificationDelivered(let delivered):
             let id = delivered.notification

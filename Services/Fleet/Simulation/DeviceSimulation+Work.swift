@@ -77,6 +77,7 @@ extension DeviceSimulation {
         }
         try submitTasks(of: app, &context)
         try awaitEvents(app, &context)
+        try joinChannel(index, app, &context)
     }
 
     /// Submits a request for each permitted task that has none: the first for a refresh if the app has the mode
@@ -107,6 +108,8 @@ extension DeviceSimulation {
             try submit(.stopActivity(app: app.id, .voip), &context)
         }
         var completion = WakeCompletion()
+        // An app that fails leaves its channel.
+        completion.pushResult = result == .failed ? .leaveChannel : .activeRemoteParticipant
         switch reason {
         case .fetch, .push: completion.result = result.result
         case .task: completion.success = result != .failed

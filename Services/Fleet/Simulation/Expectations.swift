@@ -63,7 +63,7 @@ private struct Cases {
             durations = pushes.flatMap(\.delays)
             all = pushes.reduce(0) { $0 + (expectation.of == .sent ? $1.sent : $1.delivered) }
         }
-        let everything: [Send.Content] = [.alert, .silent, .alertWithContent, .voip]
+        let everything: [Send.Content] = [.alert, .silent, .alertWithContent, .pushToTalk, .voip]
         switch expectation.what {
         case .alertsShown: take([.alert, .alertWithContent])
         case .silentPushesHandled: take([.silent])

@@ -58,6 +58,8 @@ struct SimulatedApp {
     var isLaunching = false
     /// The device token at the provider.
     var token: String?
+    /// The token of the framework Push to Talk at the provider.
+    var pushToTalkToken: String?
     /// The PushKit token at the provider.
     var voipToken: String?
     /// The number of started transfers, by plan.

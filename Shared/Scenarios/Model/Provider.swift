@@ -60,6 +60,8 @@ public struct Send: Record, Equatable {
         case silent
         /// An alert with `content-available: 1`.
         case alertWithContent
+        /// `apns-push-type: pushtotalk`.
+        case pushToTalk
         /// `apns-push-type: voip`.
         case voip
     }

@@ -9,6 +9,7 @@ extension Send {
     public var pushType: PushType {
         switch send {
         case .alert, .alertWithContent: .alert
+        case .pushToTalk: .pushtotalk
         case .silent: .background
         case .voip: .voip
         }
@@ -23,6 +24,7 @@ extension Send {
             case .alert: [alert, .init("sound", "default")]
             case .silent: [available]
             case .alertWithContent: [alert, .init("sound", "default"), available]
+            case .pushToTalk: []
             case .voip: []
             }
         let mutable: [JSON.Member] = mutableContent ? [.init("mutable-content", 1)] : []

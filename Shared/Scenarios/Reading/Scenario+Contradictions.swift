@@ -104,6 +104,10 @@ extension Scenario {
         if send.send == .voip, unknown(app: send.app) == nil, app?.backgroundModes.contains(.voip) == false {
             faults.append(("/send", "must be sent to an app with the background mode voip"))
         }
+        if send.send == .pushToTalk, unknown(app: send.app) == nil, app?.backgroundModes.contains(.pushToTalk) == false
+        {
+            faults.append(("/send", "must be sent to an app with the background mode push-to-talk"))
+        }
         if send.every == nil, send.until != .endOfDay { faults.append(("/until", "is valid only with every")) }
         if send.until.sinceMidnight < send.at.time.middle.sinceMidnight {
             faults.append(("/until", "must not be before at"))

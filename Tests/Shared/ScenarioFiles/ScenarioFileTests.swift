@@ -114,6 +114,11 @@ struct ScenarioFileTests {
         #expect(found.contains { $0.contains("/apps/0\(name) must ") && $0.contains(why) }, "\(found)")
     }
 
+    @Test func `a push of Push to Talk needs its mode`() {
+        let found = faults(good + "provider: [{at: \"09:00\", send: pushToTalk}]")
+        #expect(found.first?.contains("/provider/0/send must be sent to an app with the background mode") == true)
+    }
+
     @Test func `a scenario with too many sends is refused with the reason`() {
         let text = good + "for: 30d\nprovider: [{at: '00:00', every: 10s, send: silent}]"
         #expect(faults(text).first?.contains("lengthen every or shorten for") == true)

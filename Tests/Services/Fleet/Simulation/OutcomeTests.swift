@@ -60,6 +60,21 @@ import Timeline
         #expect(silent.figures[0].kills == ["memoryPressure": 1])
     }
 
+    @Test(arguments: [("ios16", true), ("ios15", false)])
+    func `a push of Push to Talk wakes its app until the app leaves the channel`(
+        mix: String, isWoken: Bool
+    ) async throws {
+        let members = #"""
+            "for": "5h", "provider": [{"at": "02:00", "send": "pushToTalk", "every": "1h", "until": "04:30"}]
+            """#
+        let app = #", "backgroundModes": ["push-to-talk"]"#
+        let report = try await run(members, app: app, mix: mix)
+        #expect(report.figures[0].wakes == (isWoken ? ["pushToTalk": 3] : [:]))
+        #expect(report.figures[0][.pushToTalk].withoutToken == (isWoken ? 0 : 3))
+        let leaving = try await run(members, app: app + #", "handler": {"result": "failed"}"#, mix: mix)
+        #expect(leaving.figures[0].wakes == (isWoken ? ["pushToTalk": 1] : [:]))
+    }
+
     @Test func `a person leaves an app that a notification opened`() async throws {
         let report = try await run(
             #""for": "4h", "provider": [{"at": "02:00", "send": "alert"}, {"at": "03:00", "send": "alert"}]"#,
