@@ -44,9 +44,8 @@ extension Door {
             AppSettings.self,
             [
                 "backgroundRefresh": "off", "locationAccuracy": "reduced", "locationAuthorization": "always",
-                "notifications": "on",
-            ],
-            \.lifecycle
+                "notifications": ["authorization": "authorized", "alert": "on", "sound": "off", "badge": "on"],
+            ], \.lifecycle
         ) { .changeSettings(app: app, $0) },
         .rest(Transition.self, ["event": "home"], \.lifecycle) { .transition(app: app, $0.event) },
         .rest(Contracts.CallbackCompletion.self, ["snapshotLabel": "inbox"], \.lifecycle) {

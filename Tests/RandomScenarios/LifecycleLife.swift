@@ -121,7 +121,8 @@ package struct LifecycleLife: Life {
         settings.backgroundRefresh = pick(Switch.allCases)
         settings.locationAuthorization = pick(LocationAuthorization.allCases)
         settings.locationAccuracy = Bool.random(using: &random) ? .full : pick(LocationAccuracy.allCases)
-        settings.notifications = pick(Switch.allCases)
+        settings.notifications = NotificationSettingsChange(
+            alert: pick(Switch.allCases), authorization: pick(NotificationAuthorization.allCases))
         return .changeSettings(app: app, settings)
     }
 
@@ -141,6 +142,9 @@ package struct LifecycleLife: Life {
                 exitsOnSuspend: Int.random(in: 0..<6, using: &random) == 0,
                 handlersReturn: pick(HandlersReturn.allCases) ?? .reported)
             manifest.scenes = Bool.random(using: &random)
+            if Bool.random(using: &random) {
+                manifest.notificationAuthorization = pick(NotificationAuthorization.allCases)
+            }
             return .install(app: app, manifest)
         case 3: return Int.random(in: 0..<8, using: &random) == 0 ? .uninstall(app: app) : .power(.boot)
         case 4:

@@ -206,10 +206,12 @@ package struct PushLife: Life {
     }
 
     private mutating func changeSettings(_ app: String) throws {
-        let allowed = Int.random(in: 0..<3, using: &random) > 0 ? Switch.on : .off
-        let settings: JSON = ["app": .string(app), "settings": ["notifications": .string(allowed.rawValue)]]
-        let data = try JSON(parsing: LifecycleEvent.SettingsChanged.placeholder.jsonBytes).overlaid(with: settings)
-        try deliver(LifecycleEvent.SettingsChanged(json: data))
+        var notifications = NotificationSettings()
+        notifications.authorization = NotificationAuthorization.allCases.randomElement(using: &random) ?? .denied
+        notifications.alert = Int.random(in: 0..<4, using: &random) > 0 ? .on : .off
+        var settings = Settings()
+        settings.notifications = notifications
+        try deliver(LifecycleEvent.SettingsChanged(app: app, settings: settings))
     }
 
     private mutating func answerWake(_ id: String, _ app: String) throws {

@@ -51,7 +51,8 @@ extension TraceScript<PushMachine> {
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "settings.changed":
-            let settings: JSON = ["app": .string(step.app), "settings": with]
+            let current: JSON = ["notifications": try JSON(parsing: NotificationSettings().jsonBytes)]
+            let settings: JSON = ["app": .string(step.app), "settings": current.overlaid(with: with)]
             return try step.event(LifecycleEvent.SettingsChanged.self, overlaidWith: settings)
         case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
         case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)

@@ -23,7 +23,8 @@ extension DeviceSimulation {
         try settle(&context)
         if group.notifications.allowed == .off {
             for app in scenario.apps {
-                try submit(.changeSettings(app: app.id, AppSettings(notifications: .off)), &context)
+                try submit(
+                    .changeSettings(app: app.id, AppSettings(notifications: .init(authorization: .denied))), &context)
             }
         }
         try authorizeLocation(&context)

@@ -16,8 +16,7 @@ public struct InstalledApp: Record, Equatable {
     public var backgroundRefresh = Switch.on
     public var locationAccuracy = LocationAccuracy.full
     public var locationAuthorization = LocationAuthorization.notDetermined
-    /// Whether its notifications are shown.
-    public var notifications = Switch.on
+    public var notifications = NotificationSettings()
     /// Whether its scene has connected in this process.
     public var isSceneConnected = false
     /// The launch time; nil without a process.
@@ -78,6 +77,13 @@ public struct InstalledApp: Record, Equatable {
     public var lastEnd: Termination?
     /// The number of ends of its processes by reason, since the installation.
     public var exits = ExitCounts()
+
+    /// A new installation.
+    init(_ manifest: Manifest) {
+        self.init()
+        self.manifest = manifest
+        notifications = NotificationSettings(installing: manifest)
+    }
 
     /// Whether the launch handlers have not returned yet.
     public var isLaunching: Bool { pendingCallbacks.contains { $0.callback == .didFinishLaunching } }

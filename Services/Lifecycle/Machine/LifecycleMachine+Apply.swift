@@ -24,7 +24,7 @@ extension LifecycleMachine {
         case .backgroundRefreshChanged: break
         case .appInstalled(let event):
             guard let app = event.app else { return }
-            apps[app, default: InstalledApp()].manifest = event.manifest
+            apps[app, default: InstalledApp(event.manifest)].manifest = event.manifest
         case .appUninstalled(let event):
             guard let app = event.app else { return }
             apps.removeValue(forKey: app)

@@ -109,7 +109,7 @@ extension Decision<LifecycleMachine> {
         case .updateConditions(let report): try updateConditions(report)
         case .power(let event): power(event)
         case .interrupt(let kind): try interrupt(kind)
-        case .install(let app, let manifest): install(app, manifest)
+        case .install(let app, let manifest): try install(app, manifest)
         case .uninstall(let app): try uninstall(app)
         case .transition(let app, let event): try transition(app, event)
         case .completeCallback(let app, let callback, let completion):

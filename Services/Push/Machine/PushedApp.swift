@@ -16,8 +16,8 @@ public struct PushedApp: Record, Equatable {
     public var hasServiceExtension = false
     /// Its Live Activities by id, until their dismissal.
     public var liveActivities: OrderedDictionary<String, LiveActivity> = [:]
-    /// The user's switch for notifications.
-    public var notifications = Switch.on
+    /// The user's settings for notifications.
+    public var notifications = NotificationSettings()
     /// Its state in `lifecycle`.
     public var state = AppPresence.notRunning
     /// Its active device tokens, in the order of registration: at most one of each kind, and one for each Live

@@ -30,7 +30,7 @@ struct Explanation: Record {
     /// which the app has a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
     var lowPowerMode = false
-    var notifications = Switch.on
+    var notifications = NotificationSettings()
     var online = false
     var powerFriendly = false
     /// Whether the app has a token for alerts and background pushes.

@@ -65,11 +65,19 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `ControlPushHandler`, iOS 18.0.
     case controlPushes
+    /// Critical alerts, which ignore the mute switch and Do Not Disturb.
+    ///
+    /// Source: Apple, `UNAuthorizationOptions.criticalAlert`, iOS 12.0.
+    case criticalAlerts
     /// `earliestBeginDate` of a task of a background session, and `willBeginDelayedRequest` of its delegate.
     ///
     /// Source: Apple, `URLSessionTask.earliestBeginDate` and
     /// `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`, both iOS 11.0.
     case earliestBeginDate
+    /// App Clips, whose notifications the system authorizes for a limited time.
+    ///
+    /// Source: Apple, `UNAuthorizationStatus.ephemeral`, iOS 14.0.
+    case ephemeralAuthorization
     /// Sessions that do not use expensive networks.
     ///
     /// Source: Apple, `URLSessionConfiguration.allowsExpensiveNetworkAccess`, iOS 13.0.
@@ -135,6 +143,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple's developer technical support, on iOS 18.
     case processingAfterForceQuit
+    /// Notifications on trial, which come quietly.
+    ///
+    /// Source: Apple, `UNAuthorizationOptions.provisional`, iOS 12.0.
+    case provisionalAuthorization
     /// Pushes that start a Live Activity.
     ///
     /// Source: Apple, `Activity.pushToStartTokenUpdates`, iOS 17.2.
@@ -217,7 +229,9 @@ public enum Feature: String, WireEnum {
         case .callReporting: Span("duty to report calls", since: 13)
         case .complicationPushes: Span("pushes for complications", since: 9)
         case .controlPushes: Span("pushes for controls", since: 18)
+        case .criticalAlerts: Span("critical alerts", since: 12)
         case .earliestBeginDate: Span("earliestBeginDate", since: 11)
+        case .ephemeralAuthorization: Span("ephemeral authorization", since: 14)
         case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
         case .healthDelivery: Span("background delivery of HealthKit", since: 8)
@@ -234,6 +248,7 @@ public enum Feature: String, WireEnum {
         case .notificationServiceExtension: Span("notification service extensions", since: 10)
         case .prewarming: Span("prewarming", since: 15)
         case .processingAfterForceQuit: Span("processing after a force quit", since: 18)
+        case .provisionalAuthorization: Span("provisional authorization", since: 12)
         case .pushToStart: Span("push-to-start", since: 17)
         case .pushToTalk: Span("Push to Talk", since: 16)
         case .reducedAccuracy: Span("reduced accuracy of location", since: 14)

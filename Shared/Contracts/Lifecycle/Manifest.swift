@@ -14,6 +14,9 @@ public struct Manifest: Record, Equatable {
     /// needs a handler, and each process registers its own.
     public var launchHandlers: [String]?
     public var memoryMB: Int?
+    /// The authorization for notifications with which a new installation starts, as on a device that was restored from a
+    /// backup. An update ignores it.
+    public var notificationAuthorization: NotificationAuthorization?
     /// Whether the app has a notification service extension. It has an effect from iOS 10.
     public var notificationServiceExtension: Defaulted<Bool> = false
     /// `BGTaskSchedulerPermittedIdentifiers`.

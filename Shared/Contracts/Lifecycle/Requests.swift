@@ -9,7 +9,7 @@ public struct Settings: Record, Equatable {
     /// For an app only.
     public var locationAuthorization: LocationAuthorization?
     /// For an app only.
-    public var notifications: Switch?
+    public var notifications: NotificationSettings?
     /// For the device only.
     public var restrictions: Restrictions?
 }
@@ -26,7 +26,7 @@ public struct AppSettings: Record, Equatable {
     /// Precise Location, from iOS 14.
     public var locationAccuracy: LocationAccuracy?
     public var locationAuthorization: LocationAuthorization?
-    public var notifications: Switch?
+    public var notifications: NotificationSettingsChange?
 }
 
 /// A change of the settings of the whole device. A missing member does not change.

@@ -33,8 +33,8 @@ extension PushEvent {
         public var app: Nullable<String>
         /// Whether the app has a notification service extension.
         public var hasServiceExtension: Bool
-        /// Whether the user allows notifications of the app.
-        public var notifications: Switch = .on
+        /// The user's settings for the notifications of the app.
+        public var notifications: NotificationSettings
         public var state: AppPresence = .notRunning
         /// The time at which the user last opened the app; nil if unknown.
         public var usedAt: Instant?

@@ -44,6 +44,7 @@ extension RecordGoldenTests {
         PushEvent.BudgetChanged.self, NotificationContent.self, PushEvent.ChannelsChanged.self,
         PushEvent.ConditionsChanged.self, PushEvent.DeviceConnected.self, NotificationAction.self,
         NotificationCategory.self, NotificationResponse.self, PushEvent.CategoriesChanged.self,
+        NotificationSettings.self, NotificationSettingsChange.self,
         PushEvent.DeviceDisconnected.self, PushEvent.DeviceRemoved.self, PushEvent.DeviceUpdated.self,
         PushEvent.DevicePolled.self, PushEvent.LiveActivityDismissed.self, PushEvent.LiveActivityEnded.self,
         PushEvent.LiveActivityStale.self, PushEvent.LiveActivityStarted.self, PushEvent.LiveActivityUpdated.self,

@@ -8,7 +8,7 @@ extension Decision<LifecycleMachine> {
     /// Emits the action before the termination, so that the log shows the cause.
     mutating func act(_ app: String, _ report: ActionReport) throws(LifecycleRefusal) {
         let record = try running(app)
-        let shown = report.kind == .localNotification ? record.notifications == .on : nil
+        let shown = report.kind == .localNotification ? record.notifications.showsAlerts : nil
         emit(.actionReported(.init(action: report, app: app, shown: shown)))
         if let reason = violation(of: report, by: record) { return terminate(app, reason) }
         if report.kind == .work, record.state == .background, !record.hasLimitedWork { withdrawModes(app, record) }

@@ -52,7 +52,8 @@ extension Decision<LifecycleMachine> {
     }
 
     /// An update of a running app first ends its process.
-    mutating func install(_ app: String, _ manifest: Manifest) {
+    mutating func install(_ app: String, _ manifest: Manifest) throws(LifecycleRefusal) {
+        if let authorization = manifest.notificationAuthorization { try requireFeature(of: authorization) }
         if let record = state.apps[app] {
             guard record.manifest != manifest else { return }
             if record.state != .notRunning { terminate(app, .updated) }

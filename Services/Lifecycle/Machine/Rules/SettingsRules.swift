@@ -10,13 +10,16 @@ extension Decision<LifecycleMachine> {
         if report.backgroundRefresh != nil { try require(.backgroundAppRefresh) }
         if report.locationAuthorization == .once { try require(.allowOnce) }
         if let accuracy = report.locationAccuracy { try requireAccuracy(accuracy, app) }
+        if let notifications = report.notifications { try requireFeatures(of: notifications) }
         var settings = current
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard !state.restrictions.backgroundRefresh else { throw .restricted }
             settings.backgroundRefresh = refresh
         }
         settings.locationAuthorization = report.locationAuthorization ?? settings.locationAuthorization
-        settings.notifications = report.notifications ?? settings.notifications
+        if let change = report.notifications {
+            settings.notifications = settings.notifications?.changed(by: change)
+        }
         // Full accuracy needs no temporary permission.
         if let accuracy = report.locationAccuracy, accuracy != .temporaryFull || current.locationAccuracy != .full {
             settings.locationAccuracy = accuracy

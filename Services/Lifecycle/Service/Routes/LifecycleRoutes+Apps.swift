@@ -11,9 +11,10 @@ import ServiceKit
 extension LifecycleRoutes {
     func addApps(_ table: inout RouteTable) {
         let path = "/v1/devices/{device}/apps/{app}"
-        table.add(.put, path, "Installs an app", body: Manifest.self, .status(.created), .refuses(.ofDevice())) {
-            manifest, call in try await app(after: .install(app: call.app, manifest), call)
-        }
+        table.add(
+            .put, path, "Installs an app", body: Manifest.self, .status(.created),
+            .refuses(.ofDevice(.unsupported(.provisionalAuthorization, on: .ios9)))
+        ) { manifest, call in try await app(after: .install(app: call.app, manifest), call) }
         table.add(.get, path, "Returns the state of an app", .refuses(.ofApp()), .example(Example.app)) { call in
             let (record, etag) = try await installed(call)
             return Reply(record, etag: etag)

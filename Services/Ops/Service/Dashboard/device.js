@@ -166,7 +166,7 @@ function remarks(app) {
     app.forceQuit && 'Force-quit by the user: not launched in the background',
     app.ending && `Being terminated: ${word(app.ending)}`,
     app.backgroundRefresh === 'off' && 'Background App Refresh off',
-    app.notifications === 'off' && 'Notifications off',
+    app.notifications && app.notifications.authorization !== 'authorized' && `Notifications: ${word(app.notifications.authorization)}`,
     size(app.wakes) > 0 && plural(size(app.wakes), 'active wake', 'active wakes'),
     size(app.tasks) > 0 && plural(size(app.tasks), 'background task', 'background tasks'),
     app.lastEnd && `Last ended: ${word(app.lastEnd.reason)}${app.lastEnd.code ? ` (${app.lastEnd.code})` : ''}`,

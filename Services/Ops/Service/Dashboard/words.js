@@ -10,6 +10,8 @@ export const states = ['active', 'inactive', 'background', 'suspended', 'notRunn
 
 const words = {
   notRunning: 'not running',
+  // Authorizations for notifications.
+  notDetermined: 'not determined', denied: 'denied', authorized: 'authorized', provisional: 'provisional',
   // Reasons of granted wakes.
   fetch: 'Background fetch', push: 'Silent push', transfer: 'Background URL session', location: 'Location',
   task: 'BGTaskScheduler', voip: 'VoIP', bluetooth: 'Core Bluetooth', health: 'HealthKit',

@@ -28,7 +28,7 @@ extension Decision<PushMachine> {
         guard knows(message.pushType) else {
             return discard(id, .discardedNotWoken, refusal: .unsupportedOnProfile)
         }
-        guard !message.needsPermission || app.notifications == .on else {
+        guard !message.needsPermission || app.notifications.authorization.allows else {
             return discard(id, .discardedDisabled)
         }
         guard state.isOnline else { return store(id, .storedOffline) }

@@ -66,20 +66,21 @@ extension Decision<PushMachine> {
         if before.conditions.lowPowerMode, !conditions.lowPowerMode { releaseWithinBudget() }
     }
 
-    /// Updates the user's switch for an app's notifications.
+    /// Updates the user's settings for an app's notifications.
     private mutating func take(_ settings: Settings, of app: String?) {
-        guard let app, let allowed = settings.notifications else { return }
-        note(app) { $0.notifications = allowed }
+        guard let app, let notifications = settings.notifications else { return }
+        note(app) { $0.notifications = notifications }
     }
 
     private mutating func install(_ app: String, _ manifest: Manifest) {
         let wakes = canWake(manifest)
         let hasExtension = manifest.notificationServiceExtension
         guard state.apps[app] != nil else {
+            let notifications = NotificationSettings(installing: manifest)
             return emit(
                 .appUpdated(
                     .init(
-                        app: app, hasServiceExtension: hasExtension, notifications: .on, state: .notRunning,
+                        app: app, hasServiceExtension: hasExtension, notifications: notifications, state: .notRunning,
                         wakes: wakes)))
         }
         note(app) {
