@@ -89,7 +89,7 @@ extension LifecycleEvent {
             .visitsUnmonitored, .visitReported,
             .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,
             .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
-            .notificationResponded,
+            .notificationAuthorizationDecided, .notificationResponded,
             .wakeExpiring, .outageRecorded:
             nil
         }

@@ -47,6 +47,9 @@ extension Door {
                 "notifications": ["authorization": "authorized", "alert": "on", "sound": "off", "badge": "on"],
             ], \.lifecycle
         ) { .changeSettings(app: app, $0) },
+        .rest(AuthorizationRequest.self, ["options": ["alert", "sound"], "answer": "allow"], \.lifecycle) {
+            .requestAuthorization(app: app, $0)
+        },
         .rest(Transition.self, ["event": "home"], \.lifecycle) { .transition(app: app, $0.event) },
         .rest(Contracts.CallbackCompletion.self, ["snapshotLabel": "inbox"], \.lifecycle) {
             .completeCallback(app: app, .didEnterBackground, $0)

@@ -126,6 +126,12 @@ package struct LifecycleLife: Life {
         return .changeSettings(app: app, settings)
     }
 
+    private mutating func authorizationRequest(_ app: String) -> LifecycleCommand {
+        let options = AuthorizationOption.allCases.filter { _ in Bool.random(using: &random) }
+        return .requestAuthorization(
+            app: app, AuthorizationRequest(answer: pick(AuthorizationAnswer.allCases), options: options))
+    }
+
     private mutating func command() -> LifecycleCommand {
         let app = anyApp()
         let record = device.apps[app]
@@ -159,7 +165,7 @@ package struct LifecycleLife: Life {
             conditions.memoryPressure = pick(MemoryPressure.allCases)
             conditions.thermal = Int.random(in: 0..<4, using: &random) == 0 ? .critical : .nominal
             return .updateConditions(conditions)
-        case 6: return settings(app)
+        case 6: return Bool.random(using: &random) ? settings(app) : authorizationRequest(app)
         case 7, 8:
             return .completeCallback(
                 app: app, record?.pendingCallbacks.first?.callback ?? .didEnterBackground, CallbackCompletion())

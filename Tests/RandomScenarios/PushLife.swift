@@ -43,6 +43,8 @@ package struct PushLife: Life {
         let isShort = Bool.random(using: &random) && device.messages.values.contains { $0.serviceExtension == .running }
         now = now + .milliseconds(Int64.random(in: 0...(isShort ? 20_000 : 600_000), using: &random))
         let logged = runtime.log.count
+        let settings = device.apps.mapValues(\.notifications)
+        let shown = Set(device.shown.map(\.id))
         try runtime.advance(to: now)
         let before = device.binary
         var refusal: PushRefusal?
@@ -55,11 +57,17 @@ package struct PushLife: Life {
             guard let app = change.app else { continue }
             if change.charged { charged[app, default: []].append(event.time) } else { charged[app]?.removeLast() }
         }
-        try checkDeliveries(since: logged)
+        try checkDeliveries(since: logged, settings)
+        try hold(
+            device.shown.allSatisfy { shown.contains($0.id) || settings[$0.app]?.showsAlerts == true },
+            "nothing is shown without authorization")
         return refusal
     }
 
-    private mutating func checkDeliveries(since logged: Int) throws {
+    /// - Parameter settings: the settings before the step. A change of settings delivers nothing.
+    private mutating func checkDeliveries(
+        since logged: Int, _ settings: OrderedDictionary<String, NotificationSettings>
+    ) throws {
         for event in runtime.log[logged...] {
             if event.type == PushEvent.NotificationPresented.type {
                 presented.insert(try PushEvent.NotificationPresented(jsonBytes: event.data).notification)
@@ -68,14 +76,18 @@ package struct PushLife: Life {
             let delivered = try PushEvent.NotificationDelivered(jsonBytes: event.data)
             let aps = delivered.payload["aps"]
             let isPassive = aps?["alert"] != nil && aps?["interruption-level"] == "passive"
-            let mayBeQuiet = isPassive && !delivered.willPresent && !delivered.silent
-            try hold(!delivered.quiet || mayBeQuiet, "only a passive alert off screen is quiet")
-            let isQuiet = Self.policy.generations[device.profile].has(.interruptionLevels) && mayBeQuiet
+            let isOnTrial = settings[delivered.app ?? ""]?.authorization == .provisional
+            let isAlert = aps?["alert"] != nil && !delivered.willPresent && !delivered.silent
+            let mayBeQuiet = isAlert && (isPassive || isOnTrial)
+            try hold(!delivered.quiet || mayBeQuiet, "only a passive or provisional alert off screen is quiet")
+            let hasLevels = Self.policy.generations[device.profile].has(.interruptionLevels)
+            let isQuiet = isAlert && (isPassive && hasLevels || isOnTrial)
             try hold(
                 !delivered.willPresent || !presented.contains(delivered.notification),
                 "willPresent does not decide about a presented alert")
             try hold(
-                delivered.quiet || !isQuiet || delivered.pushType != .alert, "a passive alert off screen is quiet")
+                delivered.quiet || !isQuiet || delivered.pushType != .alert,
+                "a passive or provisional alert off screen is quiet")
         }
     }
 

@@ -89,6 +89,8 @@ extension TraceScript<LifecycleMachine> {
                 app: app, sampleType: with["type"]?.string ?? "", try HealthDelivery(json: with.without("type")))
         case "disableHealthDelivery": return .disableHealthDelivery(app: app, sampleType: with.string ?? "")
         case "healthSample": return .saveHealthSample(sampleType: with.string ?? "")
+        case "requestAuthorization":
+            return .requestAuthorization(app: app, try AuthorizationRequest(json: with))
         case "settings" where step["app"] == nil: return .changeDeviceSettings(try DeviceSettings(json: with))
         case "settings": return .changeSettings(app: app, try AppSettings(json: with))
         default: throw TraceFailed.unknown(step)

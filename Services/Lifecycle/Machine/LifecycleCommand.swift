@@ -44,6 +44,8 @@ public enum LifecycleCommand: Sendable, Equatable {
     case disableHealthDelivery(app: String, sampleType: String)
     /// Reports a new sample in the HealthKit store of the device.
     case saveHealthSample(sampleType: String)
+    /// Requests authorization for notifications.
+    case requestAuthorization(app: String, AuthorizationRequest)
     case changeSettings(app: String, AppSettings)
     case changeDeviceSettings(DeviceSettings)
 }

@@ -106,7 +106,7 @@ extension LifecycleMachine {
         case .visitsMonitored(let event): change(event.app, at: time) { $0.monitorsVisits = true }
         case .visitsUnmonitored(let event): change(event.app, at: time) { $0.monitorsVisits = false }
         case .visitReported(let event): change(event.app, at: time) { $0.visitReportedAt = time }
-        case .notificationResponded: break
+        case .notificationAuthorizationDecided, .notificationResponded: break
         case .outageRecorded(let event): apply(event)
         }
     }

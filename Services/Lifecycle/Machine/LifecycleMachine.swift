@@ -138,6 +138,7 @@ extension Decision<LifecycleMachine> {
         case .enableHealthDelivery(let app, let type, let delivery): try enableHealthDelivery(app, type, delivery)
         case .disableHealthDelivery(let app, let type): try disableHealthDelivery(app, type)
         case .saveHealthSample(let type): try saveHealthSample(type)
+        case .requestAuthorization(let app, let request): try requestAuthorization(app, request)
         case .changeSettings(let app, let settings): try changeSettings(app, settings)
         case .changeDeviceSettings(let settings): try changeSettings(settings)
         }

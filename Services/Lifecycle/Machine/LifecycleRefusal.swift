@@ -101,6 +101,14 @@ public struct LifecycleRefusal: MachineRefusal {
         .conflict, "too_many_health_types", "App has too many background deliveries",
         "An app can have background deliveries for \(LifecyclePolicy.healthTypesPerApp) types of samples: "
             + "disable one first.")
+    public static let answerMissing = Self(
+        .unprocessable, "answer_missing", "Answer of the user is missing",
+        "The system asks the user, so the request needs an answer: allow or deny.")
+    public static func entitlementMissing(_ entitlement: Entitlement) -> Self {
+        Self(
+            .conflict, "entitlement_missing", "App lacks an entitlement",
+            "The manifest lacks the entitlement \(entitlement.rawValue).")
+    }
     public static func unavailableOnDevice(_ need: String) -> Self {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")

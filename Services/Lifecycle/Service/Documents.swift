@@ -139,7 +139,7 @@ extension LifecycleEvent {
             .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .visitsMonitored,
             .visitsUnmonitored, .visitReported, .healthDeliveryEnabled,
             .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
-            .notificationResponded,
+            .notificationAuthorizationDecided, .notificationResponded,
             .outageRecorded:
             nil
         }

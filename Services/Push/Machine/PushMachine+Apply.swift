@@ -142,6 +142,7 @@ extension PushMachine {
         let isOver = message.wake == .none
         if isOver { messages.removeValue(forKey: notification) }
         guard message.isForUser, !message.willPresent, isOver || message.isPresented else { return }
+        guard apps[message.app]?.notifications.showsAlerts == true else { return }
         guard !shown.contains(where: { $0.id == notification }) else { return }
         for crowded in shown.dropLast(Self.shownLimit - 1) { messages.removeValue(forKey: crowded.id) }
         shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]

@@ -109,6 +109,10 @@ public enum BackgroundMode: String, WireEnum {
 public enum Entitlement: String, WireEnum {
     /// The app may use `BGHealthResearchTask`.
     case backgroundHealthResearch = "com.apple.developer.backgroundtasks.healthresearch"
+    /// The app may request authorization for critical alerts.
+    case criticalAlerts = "com.apple.developer.usernotifications.critical-alerts"
+    /// The app may send time-sensitive notifications.
+    case timeSensitiveNotifications = "com.apple.developer.usernotifications.time-sensitive"
 }
 
 /// The way in which the handlers of an app return.

@@ -1,6 +1,17 @@
 public import Records
 
 extension LifecycleEvent {
+    /// An app asked for authorization to send notifications, and the user or the system decided.
+    public struct NotificationAuthorizationDecided: EventData {
+        public static let type = "lifecycle.notificationAuthorization.decided"
+
+        /// The answer of the user; nil if the system asked nothing.
+        public var answer: AuthorizationAnswer?
+        public var app: Nullable<String>
+        public var authorization: NotificationAuthorization
+        public var options: [AuthorizationOption]
+    }
+
     /// The system reported to an app on screen that the user opened one of its notifications, or chose an action of one.
     public struct NotificationResponded: EventData {
         public static let type = "lifecycle.notification.responded"

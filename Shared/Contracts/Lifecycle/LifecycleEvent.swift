@@ -54,6 +54,7 @@ public enum LifecycleEvent: EventFamily {
     case visitsMonitored(VisitsMonitored)
     case visitsUnmonitored(VisitsUnmonitored)
     case visitReported(VisitReported)
+    case notificationAuthorizationDecided(NotificationAuthorizationDecided)
     case notificationResponded(NotificationResponded)
     case wakeExpiring(WakeExpiring)
     case wakeExpired(WakeExpired)

@@ -94,6 +94,8 @@ public enum ConsoleStatus: String, WireEnum {
     case discardedUnregistered = "Discarded – Token Unregistered"
     case discardedExpired = "Discarded – Expired"
     case discardedDisabled = "Discarded – Disabled"
+    /// The app has not asked the user for authorization.
+    case discardedNotAuthorized = "Discarded – Not Authorized"
     case discardedNotWoken = "Discarded – Not Woken"
     case discardedAppKilled = "Discarded – App Killed"
     case discardedStorageFull = "Discarded – Storage Full"

@@ -59,6 +59,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app} DELETE GET PUT
         /v1/devices/{device}/apps/{app}/actions POST
         /v1/devices/{device}/apps/{app}/activities/{kind} DELETE POST
+        /v1/devices/{device}/apps/{app}/authorization-requests POST
         /v1/devices/{device}/apps/{app}/background-refresh-status GET
         /v1/devices/{device}/apps/{app}/background-time-remaining GET
         /v1/devices/{device}/apps/{app}/beacon-regions/{region} DELETE PUT

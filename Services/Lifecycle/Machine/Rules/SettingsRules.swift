@@ -80,7 +80,7 @@ extension Decision<LifecycleMachine> {
 }
 
 extension InstalledApp {
-    fileprivate var settings: Settings {
+    var settings: Settings {
         var settings = Settings(backgroundRefresh: backgroundRefresh)
         settings.locationAccuracy = locationAccuracy
         settings.locationAuthorization = locationAuthorization

@@ -78,7 +78,7 @@ extension LifecycleEvent: OrderGiver {
             .significantChangesUnmonitored,
             .bluetoothManagerStarted, .bluetoothManagerStopped, .visitsMonitored, .visitsUnmonitored,
             .healthDeliveryEnabled, .healthDeliveryDisabled,
-            .healthSampleSaved, .outageRecorded:
+            .healthSampleSaved, .notificationAuthorizationDecided, .outageRecorded:
             nil
         }
     }

@@ -37,6 +37,7 @@ struct LifecycleRoutes: Sendable {
         addPlaces(&table)
         addBluetooth(&table)
         addHealth(&table)
+        addNotifications(&table)
         addReports(&table)
         addOrders(&table)
     }

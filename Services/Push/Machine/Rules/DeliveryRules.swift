@@ -28,9 +28,7 @@ extension Decision<PushMachine> {
         guard knows(message.pushType) else {
             return discard(id, .discardedNotWoken, refusal: .unsupportedOnProfile)
         }
-        guard !message.needsPermission || app.notifications.authorization.allows else {
-            return discard(id, .discardedDisabled)
-        }
+        if let obstacle = obstacle(to: message, app.notifications) { return discard(id, obstacle) }
         guard state.isOnline else { return store(id, .storedOffline) }
         if message.silent {
             routeSilent(id, message, app)
@@ -56,6 +54,7 @@ extension Decision<PushMachine> {
     /// Sends an ordinary notification.
     private mutating func send(_ id: String, fromStorage: Bool = false) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }
+        if let obstacle = obstacle(to: message, app.notifications) { return discard(id, obstacle) }
         guard !isOverBudget(message) else { return discard(id, .discardedThrottled) }
         collapse(into: id, message)
         deliver(id, message, fromStorage: fromStorage)

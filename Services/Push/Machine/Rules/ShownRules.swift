@@ -25,7 +25,7 @@ extension Decision<PushMachine> {
 
     /// Whether `willPresent` decides about an alert: its app is on screen, and the device has not shown it yet.
     func willPresent(_ message: PushMessage) -> Bool {
-        message.isForUser && !message.isPresented && message.wake == .none
+        message.isForUser && !message.isPresented && message.wake == .none && isPermitted(message)
             && state.apps[message.app]?.foreground == true
     }
 
@@ -37,9 +37,12 @@ extension Decision<PushMachine> {
     }
 
     /// Whether the device adds an alert to the Notification Center without lighting up the screen or a sound (Apple,
-    /// `UNNotificationInterruptionLevel.passive`). On screen, the options of `willPresent` decide.
+    /// `UNNotificationInterruptionLevel.passive` and `UNAuthorizationOptions.provisional`). On screen, the options of
+    /// `willPresent` decide.
     func isQuiet(_ message: PushMessage) -> Bool {
-        message.isForUser && message.isPassive && profile.has(.interruptionLevels) && !willPresent(message)
+        guard message.isForUser, !willPresent(message) else { return false }
+        return message.isPassive && profile.has(.interruptionLevels)
+            || state.apps[message.app]?.notifications.authorization == .provisional
     }
 
     /// Applies the options of `willPresent`, and acknowledges the notification. Without this call the device does not

@@ -48,7 +48,7 @@ extension Decision<PushMachine> {
         if message.isForApp {
             discard(id, .discardedNotWoken, refusal: refusal)
         } else if !message.silent {
-            present(id, message, .refused)
+            presentIfPermitted(id, message, .refused)
         } else if policy.temporaryRefusals.contains(refusal) {
             // An event reports the end of Low Power Mode. The other causes end without an event.
             let isDelivered = refusal == .lowPowerMode
@@ -91,7 +91,7 @@ extension Decision<PushMachine> {
     /// Shows an alert, once. The device shows nothing of pushes for apps and the system, and no alert whose service
     /// extension runs.
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
-        guard message.needsPermission, !message.isPresented else { return }
+        guard message.needsPermission, !message.isPresented, isPermitted(message) else { return }
         guard state.messages[id]?.serviceExtension != .running else { return }
         emit(
             .notificationPresented(

@@ -93,6 +93,8 @@ import Testing
             ("PATCH", "/conditions", #"{"lowPowerMode":true}"#), ("GET", "/app-switcher", nil),
             ("PUT", "/settings", #"{"backgroundRefresh":"off"}"#), ("GET", "/apps/a/background-refresh-status", nil),
             ("PUT", "/apps/a/settings", #"{"backgroundRefresh":"off"}"#),
+            ("PUT", "/apps/b", #"{"notificationAuthorization":"provisional"}"#),
+            ("POST", "/apps/a/authorization-requests", #"{"options":["provisional"]}"#),
             ("POST", "/apps/a/callbacks/didEnterBackground/completion", snapshot),
             ("POST", "/apps/a/wakes/none/completion", #"{"snapshot":"inbox"}"#),
             ("POST", "/apps/a/activities/backgroundActivitySession", "{}"),
@@ -115,6 +117,11 @@ import Testing
         try await given.refuse("already_completed", "POST", app + "/callbacks/didEnterBackground/completion", "{}")
         for type in 0..<20 { try await given.fixture.send("PUT", app + "/health-deliveries/\(type)", "{}") }
         try await given.refuse("too_many_health_types", "PUT", app + "/health-deliveries/heartRate", "{}")
+        let requests = app + "/authorization-requests"
+        try await given.fixture.send(
+            "PUT", app + "/settings", #"{"notifications":{"authorization":"notDetermined"}}"#)
+        try await given.refuse("answer_missing", "POST", requests, #"{"options":["alert"]}"#)
+        try await given.refuse("entitlement_missing", "POST", requests, #"{"options":["criticalAlert"]}"#)
     }
 
     private func refuseWakes(_ given: Given) async throws {
@@ -233,6 +240,7 @@ import Testing
         case "interruptions": return #"{"kind":"call"}"#
         case "actions": return #"{"kind":"work"}"#
         case "{region}" where route.path.contains("beacon"): return beacons
+        case "authorization-requests": return #"{"options":["alert"],"answer":"allow"}"#
         case "{region}": return #"{"latitude":48.85,"longitude":2.35,"radiusMeters":300}"#
         default: return "{}"
         }
@@ -247,6 +255,7 @@ import Testing
             "location_not_in_use", "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure",
             "unavailable_on_device", "restricted", "bluetooth_off", "beacon_major_missing", "monitor_not_open",
             "app_not_in_use", "condition_unclear", "condition_limit_exceeded", "too_many_monitors",
+            "answer_missing", "entitlement_missing",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in

@@ -25,6 +25,10 @@ import Testing
             "PUT", "/apps/a/settings", #"{"backgroundRefresh":"on"}"#,
             #"{"backgroundRefresh":"on","refresh":"on"}"#, "/refresh"
         ),
+        (
+            "POST", "/apps/a/authorization-requests", #"{"options":["alert","provisional"]}"#,
+            #"{"options":["alarm"]}"#, "/options/0"
+        ),
         ("POST", "/apps/a/transitions", #"{"event":"launch"}"#, #"{"event":"fly"}"#, "/event"),
         ("POST", "/apps/a/tasks", #"{"name":"clean-up"}"#, #"{"expirationHandler":"yes"}"#, "/expirationHandler"),
         ("DELETE", "/apps/a/tasks/none", nil, nil, nil),

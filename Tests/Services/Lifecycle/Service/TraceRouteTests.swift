@@ -124,6 +124,7 @@ extension TraceStep {
         case "conditions": ("PATCH", device + "/conditions", with)
         case "interruption": ("POST", device + "/interruptions", ["kind": with])
         case "power": ("POST", device + "/power", ["event": with])
+        case "requestAuthorization": ("POST", app + "/authorization-requests", with)
         case "settings" where self["app"] == nil: ("PUT", device + "/settings", with)
         case "settings": ("PUT", app + "/settings", with)
         case "install": ("PUT", app, with)
