@@ -31,7 +31,8 @@ struct HonestDevice: Sendable {
         let lifecycle = suite.replicas(of: .lifecycle)[0].directAddress
         try await client.require(Call(.PUT, device, ["profile": "ios18"]), to: lifecycle)
         let manifests: [(String, JSON)] = [
-            (app, ["backgroundModes": ["fetch", "remote-notification"]]), (toggled, ["backgroundModes": ["audio"]]),
+            (app, ["backgroundModes": ["fetch", "remote-notification"], "notificationAuthorization": "authorized"]),
+            (toggled, ["backgroundModes": ["audio"]]),
             (tasks, ["backgroundModes": ["audio", "fetch", "processing"], "permittedTaskIdentifiers": ["clean"]]),
         ]
         for (app, manifest) in manifests {

@@ -29,7 +29,7 @@ final class HostileTargets: Sendable {
         let app = "\(device)/apps/\(Self.app)"
         let manifest: JSON = [
             "backgroundModes": ["fetch", "processing", "remote-notification", "audio", "location"],
-            "permittedTaskIdentifiers": ["clean"],
+            "notificationAuthorization": "authorized", "permittedTaskIdentifiers": ["clean"],
         ]
         let calls = [
             Call(.PUT, device, ["profile": "ios18", "fleet": "hostile"]), Call(.PUT, app, manifest),

@@ -106,7 +106,8 @@ final class PushRig: Sendable {
                         let path = "/v1/devices/fixture-\(number)"
                         try await self.send(.PUT, self.lifecycleAddress + path, ["profile": "ios18"])
                         let app = "\(path)/apps/\(Self.app)"
-                        try await self.send(.PUT, self.lifecycleAddress + app, [:])
+                        try await self.send(
+                            .PUT, self.lifecycleAddress + app, ["notificationAuthorization": "authorized"])
                         let launched = try await self.send(
                             .POST, self.lifecycleAddress + app + "/transitions", ["event": "launch"])
                         let registered = try await self.send(

@@ -98,6 +98,7 @@ extension DoorSuite {
         try submit(.register(Registration(profile: profile)), \.lifecycle)
         var manifest = Manifest(backgroundModes: BackgroundMode.allCases, handlersReturn: .reported)
         manifest.notificationServiceExtension = true
+        manifest.notificationAuthorization = .authorized
         manifest.permittedTaskIdentifiers = ["task"]
         try submit(.install(app: app, manifest), \.lifecycle)
         var settings = AppSettings()

@@ -32,7 +32,8 @@ package struct PushLife: Life {
 
     private mutating func install(_ app: String) throws {
         let manifest = Manifest(
-            backgroundModes: app == "c" ? [] : [.remoteNotification], notificationServiceExtension: app != "b")
+            backgroundModes: app == "c" ? [] : [.remoteNotification], notificationAuthorization: .authorized,
+            notificationServiceExtension: app != "b")
         try deliver(LifecycleEvent.AppInstalled(app: app, manifest: manifest))
     }
 

@@ -63,7 +63,7 @@ private struct Attacked {
         try await suite.call(.PUT, .lifecycle, device, ["profile": "ios18"])
         let manifest: JSON = [
             "backgroundModes": ["audio", "location", "fetch", "remote-notification", "processing"],
-            "permittedTaskIdentifiers": ["sample-1"],
+            "notificationAuthorization": "authorized", "permittedTaskIdentifiers": ["sample-1"],
         ]
         try await suite.call(.PUT, .lifecycle, app, manifest)
         let launched = try await suite.call(.POST, .lifecycle, app + "/transitions", ["event": "launch"])

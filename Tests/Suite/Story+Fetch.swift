@@ -9,7 +9,10 @@ extension Story {
     ///
     /// - Returns: the device token.
     func install() async throws -> String {
-        let manifest: JSON = ["backgroundModes": ["fetch", "remote-notification"], "memoryMB": 120]
+        let manifest: JSON = [
+            "backgroundModes": ["fetch", "remote-notification"], "memoryMB": 120,
+            "notificationAuthorization": "authorized",
+        ]
         let installed = try await app(.PUT, .lifecycle, "", manifest)
         #expect(installed.status == 201)
         #expect(try await transition("launch", to: "active") == launchCallbacks + ["didBecomeActive"])

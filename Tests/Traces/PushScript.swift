@@ -15,7 +15,8 @@ extension PushMachine: TracedMachine {
 
 extension TraceScript<PushMachine> {
     /// Registers the device first and installs its apps with their manifests. Each app is launched, registers for
-    /// notifications, goes to the background and is suspended.
+    /// notifications, goes to the background and is suspended. The user authorizes alerts, unless the manifest has another
+    /// authorization.
     package static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
@@ -31,7 +32,10 @@ extension TraceScript<PushMachine> {
         script.preamble =
             [TraceStep(document: ["do": "device.registered", "with": registration])]
             + apps.flatMap { app in
-                let installed: JSON = ["do": "app.installed", "app": .string(app.name), "with": app.value]
+                let authorized: JSON = ["notificationAuthorization": "authorized"]
+                let installed: JSON = [
+                    "do": "app.installed", "app": .string(app.name), "with": authorized.overlaid(with: app.value),
+                ]
                 let steps = ["app.launched", "register", "app.backgrounded", "app.suspended"].map { action in
                     JSON.object([.init("do", .string(action)), .init("app", .string(app.name))])
                 }

@@ -3,13 +3,14 @@ import TestSupport
 import Testing
 
 extension PushSuite {
-    /// Makes a device with a registered app that silent notifications may wake. The app does not run afterwards.
+    /// Makes a device with a registered app that silent notifications may wake, and whose alerts the user allows. The app
+    /// does not run afterwards.
     ///
     /// - Returns: the app's device token.
     func makeDevice(_ device: String, app: String = app, profile: String = "ios18") async throws -> String {
         let path = "/v1/devices/\(device)"
         #expect(try await send("PUT", path, ["profile": .string(profile)], port: lifecycle).status == 201)
-        let manifest: JSON = ["backgroundModes": ["remote-notification"]]
+        let manifest: JSON = ["backgroundModes": ["remote-notification"], "notificationAuthorization": "authorized"]
         #expect(try await send("PUT", "\(path)/apps/\(app)", manifest, port: lifecycle).status == 201)
         return try await whileOnScreen(device, app: app) { [self] in
             let registered = try await send("PUT", "\(path)/apps/\(app)/registration", ["environment": "sandbox"])

@@ -121,7 +121,8 @@ extension PushSuite {
     fileprivate func makeDevice(_ device: String, at port: Int) async throws -> String {
         let path = "/v1/devices/\(device)"
         _ = try await send("PUT", path, ["profile": "ios18"], port: lifecycle)
-        _ = try await send("PUT", "\(path)/apps/\(Self.app)", [:], port: lifecycle)
+        let manifest: JSON = ["notificationAuthorization": "authorized"]
+        _ = try await send("PUT", "\(path)/apps/\(Self.app)", manifest, port: lifecycle)
         let launched = try await send(
             "POST", "\(path)/apps/\(Self.app)/transitions", ["event": "launch"], port: lifecycle)
         let position = try #require(launched.headers["dormouse-position"])
