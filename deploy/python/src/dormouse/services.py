@@ -1,0 +1,192 @@
+"""Requests to the services of a suite."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+
+from .problems import DormouseError, Problem, SuiteFailed
+from .records import JSON, Record
+
+SERVICES = ("lifecycle", "fetch", "push", "transfer", "ops")
+_PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
+
+
+def path(*segments: str | int) -> str:
+    """Returns a path whose segments are percent-encoded."""
+    return "/" + "/".join(quote(str(segment), safe="") for segment in segments)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The addresses of a suite, as in the file ``endpoints.json`` of ``deploy/up``."""
+
+    lifecycle: str
+    fetch: str
+    push: str
+    transfer: str
+    ops: str
+    apns: str
+    """The endpoint for providers: HTTP/2 over TLS."""
+    ca: str
+    """The path of the certificate authority that signed the certificate of ``apns``."""
+    operator_key: str
+
+    @staticmethod
+    def read(file: str | Path) -> Endpoints:
+        """Reads the file of ``deploy/up``.
+
+        Raises:
+            SuiteFailed: the file is missing or incomplete.
+        """
+        try:
+            record = Record.parse(Path(file).read_bytes())
+        except OSError as error:
+            raise SuiteFailed(f"cannot read {file}: {error.strerror}; does the suite run?") from error
+        missing = [name for name in (*SERVICES, "apns", "operatorKey") if not record.text(name)]
+        if missing:
+            raise SuiteFailed(f"{file} has no {', '.join(missing)}")
+        addresses = {name: record.text(name).rstrip("/") for name in (*SERVICES, "apns")}
+        return Endpoints(**addresses, ca=record.text("ca"), operator_key=record.text("operatorKey"))
+
+    def address(self, service: str) -> str:
+        """Returns the address of a service by its name."""
+        addresses = {"lifecycle": self.lifecycle, "fetch": self.fetch, "push": self.push}
+        return {**addresses, "transfer": self.transfer, "ops": self.ops}[service]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A successful answer."""
+
+    record: Record
+    position: str | None
+    """The position of a command in the log, to read one's own write at another service."""
+    content: bytes
+
+
+class Services:
+    """The services of a suite, with retries and typed errors. It may be used by several threads."""
+
+    def __init__(self, endpoints: Endpoints, transport: httpx.BaseTransport | None = None) -> None:
+        self.endpoints: Endpoints = endpoints
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=20)
+        self._client: httpx.Client = httpx.Client(timeout=60, limits=limits, transport=transport, trust_env=False)
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._client.close()
+
+    def call(
+        self,
+        method: str,
+        service: str,
+        where: str,
+        document: JSON = None,
+        *,
+        key: str | None = None,
+        position: str | None = None,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Sends a request; repeats it after 429, 503 and lost connections.
+
+        The idempotency key of a ``POST`` prevents a second effect.
+
+        Raises:
+            Problem: the service refused the request.
+            DormouseError: the service did not answer.
+        """
+        sent = self._headers(key, position, headers)
+        if method == "POST":
+            sent["Idempotency-Key"] = str(uuid.uuid4())
+        for pause in (*_PAUSES, None):
+            try:
+                # `json` of httpx omits a body for None.
+                response = self._client.request(
+                    method, self.endpoints.address(service) + where, json=document, content=content, headers=sent
+                )
+            except httpx.TransportError as error:
+                if pause is None:
+                    raise DormouseError(f"{method} {where} of {service}: no answer ({error})") from error
+                time.sleep(pause)
+                continue
+            if response.status_code in (429, 503) and pause is not None:
+                time.sleep(_retry_after(response, pause))
+                continue
+            return _checked(response, f"{method} {where} of {service}")
+        raise DormouseError(f"{method} {where} of {service}: no answer")
+
+    @contextmanager
+    def stream(
+        self, service: str, where: str, *, key: str | None = None, after: str | None = None
+    ) -> Generator[Generator[Event, None, None], None, None]:
+        """Opens a stream of server-sent events.
+
+        Raises:
+            Problem: the service refused the stream.
+            httpx.TransportError: the connection failed.
+        """
+        headers = self._headers(key, None, {"Last-Event-ID": after} if after else None)
+        # A heartbeat comes every 15 s, so a longer silence is a lost connection.
+        timeout = httpx.Timeout(30, read=45)
+        url = self.endpoints.address(service) + where
+        with self._client.stream("GET", url, headers=headers, timeout=timeout) as response:
+            if response.status_code != 200:
+                response.read()
+                _checked(response, f"GET {where} of {service}")
+            yield _events(response)
+
+    def _headers(self, key: str | None, position: str | None, more: Mapping[str, str] | None) -> dict[str, str]:
+        headers = {"Authorization": f"Bearer {key or self.endpoints.operator_key}"}
+        if position is not None:
+            headers["Dormouse-Position"] = position
+        headers.update(more or {})
+        return headers
+
+
+@dataclass(frozen=True)
+class Event:
+    """A server-sent event, or a comment such as ``open``."""
+
+    id: str | None
+    data: Record
+    comment: str | None = None
+
+
+def _events(response: httpx.Response) -> Generator[Event, None, None]:
+    fields: dict[str, str] = {}
+    for line in response.iter_lines():
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name:
+            fields[name] = value
+        elif value:
+            yield Event(None, Record({}), comment=value)
+        else:
+            if "data" in fields:
+                yield Event(fields.get("id"), Record.parse(fields["data"]))
+            fields = {}
+
+
+def _retry_after(response: httpx.Response, pause: float) -> float:
+    try:
+        return min(float(response.headers.get("Retry-After", "")), 5)
+    except ValueError:
+        return pause
+
+
+def _checked(response: httpx.Response, call: str) -> Answer:
+    record = Record.parse(response.content)
+    if response.is_success:
+        return Answer(record, response.headers.get("Dormouse-Position"), response.content)
+    detail = record.text("detail") or record.text("title") or response.text[:200]
+    faults = "".join(f"; {fault.text('pointer')} {fault.text('detail')}" for fault in record.records("errors"))
+    raise Problem(call, response.status_code, record.text("code", "no_code"), detail + faults)

@@ -1,0 +1,142 @@
+"""The part of a suite that belongs to one test."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from .device import Device
+from .durations import Duration, rfc3339, seconds
+from .problems import DormouseError
+from .services import Endpoints, path
+from .settling import settle
+from .suite import Suite
+
+
+class Dormouse:
+    """A fleet of devices of its own in a suite. Leave it with ``close``, which removes the devices.
+
+    Attributes:
+        suite: the running suite.
+        fleet: the name of the fleet, which no other test has.
+    """
+
+    def __init__(self, suite: Suite, fleet: str | None = None) -> None:
+        self.suite: Suite = suite
+        self.fleet: str = fleet or f"test-{uuid.uuid4().hex[:10]}"
+        self._devices: list[Device] = []
+        self._published: list[str] = []
+        self._numbers: itertools.count[int] = itertools.count(1)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The addresses of the services, for example of ``apns`` for your provider."""
+        return self.suite.endpoints
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header with which a client of ``transfer`` may upload, for example a client of tus."""
+        return {"Authorization": f"Bearer {self.endpoints.operator_key}"}
+
+    @property
+    def devices(self) -> list[Device]:
+        """The devices of the test."""
+        return list(self._devices)
+
+    def device(self, profile: str = "ios26", *, time_zone: str | None = None) -> Device:
+        """Registers a device that is on, unlocked, on Wi-Fi and fully charged.
+
+        Args:
+            profile: the generation of iOS, for example ``ios15``.
+            time_zone: its time zone, for example ``Europe/Berlin``; UTC by default.
+        """
+        name = f"{self.fleet}-{next(self._numbers)}"
+        device = Device(name, profile, self.fleet, self.suite.services, self.suite.clock, time_zone=time_zone)
+        self._devices.append(device)
+        return device
+
+    def publish(self, name: str, content: bytes) -> str:
+        """Puts a file on the origin server of the suite, and returns its URL. Reading it needs no credential."""
+        where = path("content", self.fleet, *name.split("/"))
+        self.suite.services.call("PUT", "transfer", where, content=content)
+        self._published.append(where)
+        return self.endpoints.transfer + where
+
+    # Time.
+
+    @property
+    def now(self) -> datetime:
+        """The time of the suite, in UTC."""
+        return self.suite.clock.now
+
+    def settle(self) -> None:
+        """Waits until all services have settled and all devices have answered all their orders."""
+        settle(self.suite.clock, self._devices)
+
+    def advance(self, duration: Duration) -> datetime:
+        """Advances the time of the suite, and returns it.
+
+        The clock stops at each deadline, and goes on when the devices of the test have answered.
+
+        Args:
+            duration: for example ``"10m"``, or a number of seconds.
+
+        Raises:
+            NotSettled: a device did not answer within 15 s of real time.
+        """
+        return self.advance_to(self.now + timedelta(seconds=seconds(duration)))
+
+    def advance_to(self, time: datetime) -> datetime:
+        """Advances the time of the suite to a time with a time zone. An earlier time changes nothing."""
+        clock = self.suite.clock
+        if not clock.is_virtual:
+            raise DormouseError("the time of this suite is real: start it with ./deploy/up --virtual-time")
+        rfc3339(time)
+        while True:
+            self.settle()
+            now = clock.now
+            if now >= time:
+                return now
+            stops = [device.next_deadline() for device in self._devices] + [clock.next_work]
+            stop = min((stop for stop in stops if stop is not None and stop > now), default=time)
+            # The suite counts milliseconds.
+            clock.step(max((min(stop, time) - now).total_seconds(), 0.001))
+
+    # The end.
+
+    def report(self) -> list[tuple[str, str]]:
+        """Returns titles and texts about each device, for the message of a failure."""
+        sections: list[tuple[str, str]] = []
+        for device in self._devices:
+            sections.append((f"Dormouse: why, {device.name}", _tried(device.why)))
+            sections.append((f"Dormouse: timeline of {device.name}", _tried(device.timeline)))
+        return sections
+
+    def close(self) -> None:
+        """Removes the devices and the published files. The log keeps their events."""
+        self.suite.clock.forget_work()
+        errors: list[str] = []
+        for device in self._devices:
+            try:
+                device.remove()
+            except DormouseError as error:
+                errors.append(str(error))
+        for where in self._published:
+            try:
+                self.suite.services.call("DELETE", "transfer", where)
+            except DormouseError as error:
+                errors.append(str(error))
+        self._devices = []
+        self._published = []
+        if errors:
+            raise DormouseError("; ".join(errors))
+
+
+def _tried(text: Callable[[], str]) -> str:
+    """Returns a text, or the reason why there is none: it must not hide the failure of the test."""
+    try:
+        return text()
+    except DormouseError as error:
+        return f"not available: {error}"

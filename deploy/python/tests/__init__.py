@@ -1,0 +1,1 @@
+"""Tests of the client. Those that use ``dormouse`` need a suite."""
