@@ -22,7 +22,7 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     return pytester.runpytest_inprocess
 
 
-def nothing(_: object) -> None:
+def nothing(*_: object) -> None:
     """Finds nothing."""
 
 
@@ -74,7 +74,7 @@ def test_a_run_without_a_suite_says_what_to_do(
     monkeypatch.setattr("dormouse.plugin.find_checkout", nothing)
     result = run()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*no Dormouse found: give --dormouse-checkout or --dormouse-endpoints*"])
+    result.stdout.fnmatch_lines(["*no Dormouse found: give --dormouse-checkout=DIR or --dormouse-endpoints=FILE*"])
 
 
 def fleet(folder: Path, script: str) -> Path:

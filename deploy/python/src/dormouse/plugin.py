@@ -44,9 +44,9 @@ def dormouse_suite(request: pytest.FixtureRequest) -> Generator[Suite, None, Non
     if endpoints is not None:
         suite = Suite.connect(endpoints)
     else:
-        checkout = checkout or find_checkout(config.rootpath)
+        checkout = checkout or find_checkout(config.invocation_params.dir, config.rootpath)
         if checkout is None:
-            pytest.fail("no Dormouse found: give --dormouse-checkout or --dormouse-endpoints", pytrace=False)
+            pytest.fail("no Dormouse found: give --dormouse-checkout=DIR or --dormouse-endpoints=FILE", pytrace=False)
         suite = Suite.start(checkout, binaries=option(config, "binaries"))
     try:
         yield suite

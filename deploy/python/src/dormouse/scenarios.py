@@ -69,7 +69,7 @@ def find_fleet(config: pytest.Config) -> Path | None:
         value: object = config.getoption(f"dormouse_{name}")
         if isinstance(value, str):
             folders.append(Path(value).expanduser())
-    checkout = find_checkout(config.rootpath)
+    checkout = find_checkout(config.invocation_params.dir, config.rootpath)
     if checkout is not None:
         folders.append(checkout)
     for folder in folders:

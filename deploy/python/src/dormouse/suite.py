@@ -99,9 +99,9 @@ class Suite:
             self.services.close()
 
 
-def find_checkout(start: Path) -> Path | None:
+def find_checkout(*starts: Path) -> Path | None:
     """Returns the checkout of Dormouse that contains a folder, or that this package is installed from for editing."""
-    for origin in (start.resolve(), Path(__file__).resolve()):
+    for origin in (*(start.resolve() for start in starts), Path(__file__).resolve()):
         for folder in (origin, *origin.parents):
             if (folder / "deploy" / "up").is_file() and (folder / "Package.swift").is_file():
                 return folder
