@@ -45,6 +45,15 @@ def test_a_denied_authorization_discards_alerts(dormouse: Dormouse, provider: Pr
     assert phone.notifications.last.status.startswith("Discarded"), phone.why()
 
 
+def test_the_user_may_allow_notifications_later(dormouse: Dormouse, provider: Provider) -> None:
+    phone = dormouse.device().install(APP, authorization="denied")
+    phone.user.opens()
+    phone.user.goes_home()
+    phone.user.allows_notifications(True)
+    provider.alert(phone)
+    assert phone.notifications.last.status == "Shown", phone.why()
+
+
 def test_a_silent_push_runs_the_code_of_the_app(phone: Device, provider: Provider) -> None:
     wakes: list[Wake] = []
     phone.handles("push", work=wakes.append)
@@ -52,6 +61,25 @@ def test_a_silent_push_runs_the_code_of_the_app(phone: Device, provider: Provide
     assert phone.notifications.last.status == "Completed", phone.why()
     assert [(wake.app, wake.reason, wake.limit_seconds) for wake in wakes] == [(APP, "push", 30)]
     assert wakes[0].payload.record("aps").integer("content-available") == 1
+
+
+def test_the_code_of_an_app_may_push_to_another_phone(dormouse: Dormouse, provider: Provider) -> None:
+    first, second = (
+        dormouse.device(profile).install(APP, modes=["remote-notification"]) for profile in ("ios15", "ios26")
+    )
+    for phone in (first, second):
+        phone.user.opens()
+        phone.user.goes_home()
+
+    def answers(_: Wake) -> None:
+        provider.alert(second, "here is the table")
+
+    first.handles("push", takes="10s", work=answers)
+    begin = dormouse.now
+    provider.silent(first)
+    dormouse.advance("1h")
+    assert second.notifications.last.status == "Shown", second.why()
+    assert second.notifications.last.received_at == begin + timedelta(seconds=10)
 
 
 def test_an_error_in_the_code_of_the_app_fails_the_test(phone: Device, provider: Provider) -> None:
@@ -220,3 +248,6 @@ def test_an_advance_ends_at_its_time(dormouse: Dormouse) -> None:
     begin = dormouse.now
     assert dormouse.advance("1h30m") == begin + timedelta(minutes=90)
     assert dormouse.advance_to(begin) == begin + timedelta(minutes=90)
+    morning = dormouse.advance_to("07:30")
+    assert (morning.hour, morning.minute, morning.second) == (7, 30, 0)
+    assert morning - begin < timedelta(days=2)

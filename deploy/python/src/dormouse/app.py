@@ -74,6 +74,24 @@ class App:
         self._tokens[kind] = answer.text("token")
         return self._tokens[kind]
 
+    def requests_authorization(self, *options: str, answer: Literal["allow", "deny"] | None = "allow") -> Record:
+        """Requests authorization for notifications, as code of the app, and returns what was decided.
+
+        Args:
+            options: for example ``alert``, ``sound``, ``badge`` or ``provisional``; the first three by default.
+            answer: the answer of the user, if the system asks.
+
+        Raises:
+            DormouseError: this suite knows only on and off, in the settings of the user.
+        """
+        requests = "/v1/devices/{device}/apps/{app}/authorization-requests"
+        if not self.device.services.body_members("POST", "lifecycle", requests):
+            raise DormouseError("this suite has no requests for authorization: use user.allows_notifications")
+        document: dict[str, JSON] = {"options": list(options or ("alert", "sound", "badge"))}
+        if answer is not None:
+            document["answer"] = answer
+        return self.call("POST", "lifecycle", "/authorization-requests", document)
+
     @property
     def notifications(self) -> Notifications:
         """The notifications to this app, the oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,6 +56,16 @@ class Clock:
             raise DormouseError("the time of this suite is real: start it with ./deploy/up --virtual-time")
         document = {"seconds": round(seconds, 3)}
         return instant(self._services.call("POST", "ops", "/v1/clock/advance", document).record.text("now"))
+
+    def wait(self) -> datetime:
+        """Waits until all services have read the whole log, and returns the time of the suite."""
+        if self.is_virtual:
+            return self.step(0)
+        while any(
+            item.integer("lag") > 0 for item in self._services.call("GET", "ops", "/v1/consumers").record.records()
+        ):
+            time.sleep(0.01)
+        return self.now
 
     def schedule(self, due: datetime, run: Callable[[], None]) -> None:
         """Runs a function when the suite has reached a time."""

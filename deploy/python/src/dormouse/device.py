@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from .app import App
+from .authorization import Authorization, starting_authorization
 from .behaviour import Result, WakeReason, Work
 from .clock import Clock
 from .device_side import DeviceSide
@@ -20,7 +21,6 @@ from .services import Answer, Services, path
 from .transfers import Transfer
 from .user import User
 
-Authorization = Literal["authorized", "denied", "provisional", "notDetermined"]
 NetworkKind = Literal["none", "cellular", "wifi"]
 
 
@@ -117,7 +117,7 @@ class Device:
             app: the bundle identifier, which is the topic of its pushes.
             modes: its background modes, for example ``remote-notification`` and ``fetch``.
             task_identifiers: its ``BGTaskSchedulerPermittedIdentifiers``.
-            authorization: what the user has answered to the question for notifications.
+            authorization: the authorization for notifications at the start, as on a device that was restored.
             registers: whether its code registers for remote notifications at its launch by the user.
             presents: what its ``willPresent`` returns for an alert while it is on screen, for example ``("banner",)``.
             manifest: other members of the manifest, as ``PUT …/apps/{app}`` of ``lifecycle`` describes them.
@@ -125,18 +125,13 @@ class Device:
         document: dict[str, JSON] = {"backgroundModes": list(modes), **(manifest or {})}
         if task_identifiers:
             document["permittedTaskIdentifiers"] = list(task_identifiers)
+        document.update(starting_authorization(self.services, authorization))
         self.call("PUT", "lifecycle", path("apps", app), document)
         self._apps[app] = App(self, app, registers=registers)
         self.side.presents[app] = tuple(presents)
-        self._authorize(app, authorization)
-        return self
-
-    def _authorize(self, app: str, authorization: Authorization) -> None:
-        """Sets the user's answer. Today `lifecycle` knows only on and off, and begins with on."""
         if authorization == "denied":
             self.user.allows_notifications(False, app=app)
-        elif authorization != "authorized":
-            raise DormouseError(f"the authorization {authorization!r} is not supported by this suite")
+        return self
 
     @property
     def apps(self) -> list[App]:
@@ -238,7 +233,7 @@ class Device:
         """Waits until all services have settled and the device has answered all its orders.
 
         Raises:
-            NotSettled: an order was not answered within 15 s of real time.
+            NotSettled: an order was not answered within 30 s of real time.
         """
         from .settling import settle
 

@@ -56,6 +56,8 @@ class DeviceSide:
         self._lock: threading.RLock = threading.RLock()
         self._closed: threading.Event = threading.Event()
         self._open: dict[str, threading.Event] = {"orders": threading.Event(), "notifications": threading.Event()}
+        self._begun: int = 0
+        self._ended: int = 0
         self._failure: Exception | None = None
         self._threads: list[threading.Thread] = []
 
@@ -92,6 +94,12 @@ class DeviceSide:
     def is_open(self, stream: str) -> bool:
         """Whether the stream ``orders`` or ``notifications`` is connected."""
         return self._open[stream].is_set()
+
+    @property
+    def answers(self) -> tuple[int, int]:
+        """The numbers of answers that the device has begun and ended to send."""
+        with self._lock:
+            return self._begun, self._ended
 
     def holds(self, wake: str) -> bool:
         """Whether the app keeps a wake or a task open on purpose."""
@@ -210,9 +218,16 @@ class DeviceSide:
         if handler.takes > 0:
             self._hold(wake.id)
             due = instant(order.text("issuedAt")) + timedelta(seconds=handler.takes)
-            self._clock.schedule(due, lambda: self._finish(wake))
+            self._clock.schedule(due, lambda: self._finish_later(wake))
         else:
             self._finish(wake)
+
+    def _finish_later(self, wake: Wake) -> None:
+        """Finishes a wake in whichever thread the clock uses."""
+        try:
+            self._finish(wake)
+        except Exception as error:  # noqa: BLE001 - the test reports it, as in the other threads
+            self._fail(error)
 
     def _finish(self, wake: Wake) -> None:
         """Runs the code of the app, and completes the wake."""
@@ -244,8 +259,13 @@ class DeviceSide:
 
     def _try(self, method: str, service: str, where: str, document: JSON = None) -> None:
         """Sends an answer. The service refuses one that comes too late, for example after the end of the process."""
+        with self._lock:
+            self._begun += 1
         try:
             self._device.call(method, service, where, document)
         except Problem as problem:
             if problem.status not in (404, 409, 410, 412):
                 raise
+        finally:
+            with self._lock:
+                self._ended += 1

@@ -34,6 +34,23 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(timezone.utc)
 
 
+def next_time(text: str, after: datetime) -> datetime:
+    """Returns the next time of day after a time, in UTC.
+
+    Args:
+        text: a time of day such as ``07:30``.
+        after: the time after which it is.
+
+    Raises:
+        ValueError: the text has another form.
+    """
+    if re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text) is None:
+        raise ValueError(f"{text!r} is not a time of day: write it like '07:30'")
+    now = after.astimezone(timezone.utc)
+    time = now.replace(hour=int(text[:2]), minute=int(text[3:]), second=0, microsecond=0)
+    return time if time > now else time + timedelta(days=1)
+
+
 def rfc3339(time: datetime) -> str:
     """Returns a time in the form of the services: UTC with milliseconds."""
     if time.tzinfo is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from collections.abc import Generator, Mapping
@@ -77,6 +78,8 @@ class Services:
 
     def __init__(self, endpoints: Endpoints, transport: httpx.BaseTransport | None = None) -> None:
         self.endpoints: Endpoints = endpoints
+        self._lock: threading.Lock = threading.Lock()
+        self._descriptions: dict[str, Record] = {}
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=20)
         self._client: httpx.Client = httpx.Client(timeout=60, limits=limits, transport=transport, trust_env=False)
 
@@ -123,6 +126,24 @@ class Services:
                 continue
             return _checked(response, f"{method} {where} of {service}")
         raise DormouseError(f"{method} {where} of {service}: no answer")
+
+    def body_members(self, method: str, service: str, template: str) -> dict[str, Record]:
+        """Returns the schemas of the members of a body, by their names, from the service's own description.
+
+        Versions of a suite differ, and a service refuses members that it does not know.
+
+        Args:
+            method: the method of HTTP.
+            service: the service.
+            template: the path with parameters, for example ``/v1/devices/{device}``.
+        """
+        with self._lock:
+            if service not in self._descriptions:
+                self._descriptions[service] = self.call("GET", service, "/openapi.json").record
+            description = self._descriptions[service]
+        operation = description.record("paths").record(template).record(method.lower())
+        content = operation.record("requestBody").record("content").record("application/json")
+        return content.record("schema").entries("properties")
 
     @contextmanager
     def stream(

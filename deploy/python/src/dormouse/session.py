@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from .device import Device
-from .durations import Duration, rfc3339, seconds
+from .durations import Duration, next_time, rfc3339, seconds
 from .problems import DormouseError
 from .services import Endpoints, path
-from .settling import settle
+from .settling import latest_events, settle
 from .suite import Suite
 
 
@@ -84,25 +84,51 @@ class Dormouse:
             duration: for example ``"10m"``, or a number of seconds.
 
         Raises:
-            NotSettled: a device did not answer within 15 s of real time.
+            NotSettled: a device did not answer within 30 s of real time.
         """
         return self.advance_to(self.now + timedelta(seconds=seconds(duration)))
 
-    def advance_to(self, time: datetime) -> datetime:
-        """Advances the time of the suite to a time with a time zone. An earlier time changes nothing."""
+    def advance_to(self, time: datetime | str) -> datetime:
+        """Advances the time of the suite.
+
+        Args:
+            time: a time with a time zone, of which an earlier one changes nothing; or a time of day in UTC such as
+                ``"07:30"``, which means the next one.
+        """
+        if isinstance(time, str):
+            time = next_time(time, self.now)
         clock = self.suite.clock
         if not clock.is_virtual:
             raise DormouseError("the time of this suite is real: start it with ./deploy/up --virtual-time")
         rfc3339(time)
-        while True:
-            self.settle()
-            now = clock.now
-            if now >= time:
-                return now
-            stops = [device.next_deadline() for device in self._devices] + [clock.next_work]
-            stop = min((stop for stop in stops if stop is not None and stop > now), default=time)
+        self.settle()
+        now = clock.now
+        deadlines = {device: device.next_deadline() for device in self._devices}
+        while now < time:
+            stops = [stop for stop in (*deadlines.values(), clock.next_work) if stop is not None and stop > now]
+            stop = min((*stops, time))
+            begin = now
             # The suite counts milliseconds.
-            clock.step(max((min(stop, time) - now).total_seconds(), 0.001))
+            now = clock.step(max((stop - now).total_seconds(), 0.001))
+            if clock.run_due(now):
+                clock.wait()
+            for device in self._settle_since(begin):
+                deadlines[device] = device.next_deadline()
+        return now
+
+    def _settle_since(self, begin: datetime) -> list[Device]:
+        """Settles the devices that have events since a time, and returns them.
+
+        An answer is an event, and code in a wake may push to another device. So it ends when no device has a new event.
+        """
+        seen: dict[str, str] = {}
+        while True:
+            latest = latest_events(self.suite.services, begin)
+            changed = [device for device in self._devices if latest.get(device.name) != seen.get(device.name)]
+            if not changed:
+                return [device for device in self._devices if device.name in seen]
+            settle(self.suite.clock, changed)
+            seen = latest
 
     # The end.
 

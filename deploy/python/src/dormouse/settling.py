@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from .clock import Clock
+from .durations import rfc3339
 from .problems import NotSettled
+from .services import Services
 
 if TYPE_CHECKING:
     from .device import Device
 
-_PATIENCE = 15.0
+_PATIENCE = 30.0
 
 
 def settle(clock: Clock, devices: Sequence[Device]) -> None:
     """Waits until all services have read the whole log and no device has an unanswered order.
 
     Raises:
-        NotSettled: this took more than 15 s of real time.
+        NotSettled: this took more than 30 s of real time.
     """
     end = time.monotonic() + _PATIENCE
     while True:
-        if clock.is_virtual and clock.run_due(clock.step(0)):
+        answers = [device.side.answers for device in devices]
+        if clock.run_due(clock.wait()):
             continue
         missing = [text for device in devices for text in unanswered(device)]
-        if not missing:
+        # The services may not have read an answer that came after they had settled.
+        if not missing and answers == [device.side.answers for device in devices] and all(map(_is_idle, answers)):
             return
         if time.monotonic() > end:
             raise NotSettled(f"not settled within {_PATIENCE:.0f} s: {'; '.join(missing)}")
         time.sleep(0.005)
+
+
+def _is_idle(answers: tuple[int, int]) -> bool:
+    return answers[0] == answers[1]
 
 
 def unanswered(device: Device) -> list[str]:
@@ -56,3 +65,18 @@ def unanswered(device: Device) -> list[str]:
     for installed in device.apps:
         missing += installed.unanswered(state.record("apps").record(installed.identifier), online)
     return [f"{device.name}: {text}" for text in missing]
+
+
+def latest_events(services: Services, begin: datetime) -> dict[str, str]:
+    """Returns the last event since a time of each device that has one, by the device's name."""
+    latest: dict[str, str] = {}
+    where = f"/v1/events?since={rfc3339(begin)}&order=oldest&limit=1000"
+    cursor: str | None = ""
+    while cursor is not None:
+        page = services.call("GET", "ops", where + (f"&cursor={cursor}" if cursor else "")).record
+        for event in page.records():
+            # The subject is "device:NAME" or "device:NAME/APP".
+            name = event.text("subject").removeprefix("device:").partition("/")[0]
+            latest[name] = event.text("id")
+        cursor = page.optional_text("next")
+    return latest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from .authorization import notification_settings
 from .notifications import Notification
 from .problems import DormouseError
 from .records import JSON
@@ -79,7 +80,7 @@ class User:
 
     def allows_notifications(self, allowed: bool, *, app: str | None = None) -> None:
         """Changes the notification setting of an app."""
-        self._set({"notifications": _switch(allowed)}, app)
+        self._set(notification_settings(self._device.services, allowed), app)
 
     def allows_background_refresh(self, allowed: bool, *, app: str | None = None) -> None:
         """Changes Background App Refresh of an app."""
