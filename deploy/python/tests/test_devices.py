@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import httpx
 import pytest
 
 from dormouse import Device, Dormouse, DormouseError, Problem, Suite, Wake
@@ -232,12 +233,13 @@ def test_calls_need_an_app_that_runs(dormouse: Dormouse) -> None:
 
 
 def test_the_devices_of_a_test_are_removed(dormouse_suite: Suite) -> None:
-    session = Dormouse(dormouse_suite)
-    phone = session.device().install(APP)
-    session.publish("a", b"a")
-    where = f"/v1/devices/{phone.name}"
-    assert "registration" in dormouse_suite.services.call("GET", "lifecycle", where).record
-    session.close()
+    with Dormouse(dormouse_suite) as session:
+        phone = session.device().install(APP)
+        url = session.publish("a", b"a")
+        where = f"/v1/devices/{phone.name}"
+        assert "registration" in dormouse_suite.services.call("GET", "lifecycle", where).record
+        assert httpx.get(url).content == b"a"
+    assert httpx.get(url).status_code == 404
     with pytest.raises(Problem, match="404"):
         dormouse_suite.services.call("GET", "lifecycle", where)
     with pytest.raises(Problem, match="401"):

@@ -16,7 +16,7 @@ from .suite import Suite
 
 
 class Dormouse:
-    """A fleet of devices of its own in a suite. Leave it with ``close``, which removes the devices.
+    """A fleet of devices of its own in a suite. ``close``, or the end of a ``with``, removes the devices.
 
     Attributes:
         suite: the running suite.
@@ -29,6 +29,12 @@ class Dormouse:
         self._devices: list[Device] = []
         self._published: list[str] = []
         self._numbers: itertools.count[int] = itertools.count(1)
+
+    def __enter__(self) -> Dormouse:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def endpoints(self) -> Endpoints:

@@ -20,7 +20,7 @@ _FOREIGN = ("DATABASE_URL", "TLS_CERTIFICATE", "TLS_KEY")
 
 
 class Suite:
-    """A running suite. Use ``Suite.start`` or ``Suite.connect``."""
+    """A running suite, of ``Suite.start`` or ``Suite.connect``. As a context manager it is closed at the end."""
 
     def __init__(self, endpoints: Endpoints, *, checkout: Path | None = None, data: Path | None = None) -> None:
         self.endpoints: Endpoints = endpoints
@@ -73,6 +73,12 @@ class Suite:
             _stop(home, data)
             raise
         return suite
+
+    def __enter__(self) -> Suite:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def trust(self, *, key_id: str, team_id: str, public_key: str, environment: str = "sandbox") -> None:
         """Lets a provider sign with a key until the suite is closed, as the developer account of Apple does.
