@@ -28,7 +28,7 @@ import Testing
                 let up = try installation.up(["--detach", "--no-fleet", "--virtual-time"])
                 #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
                 let endpoints = installation.folder.appendingPathComponent("endpoints.json").path
-                try await client.expectTests(["--dormouse-endpoints=\(endpoints)"], atLeast: 70)
+                try await client.expectTests(["--dormouse-endpoints=\(endpoints)"], atLeast: 100)
             }
         }
     }

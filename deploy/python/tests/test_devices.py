@@ -7,7 +7,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from dormouse import Device, Dormouse, DormouseError, Problem, Suite, Wake
+from dormouse import Device, Dormouse, DormouseError, Problem, Suite, Transfer, Wake
 
 from .conftest import APP, Provider
 
@@ -81,6 +81,28 @@ def test_the_code_of_an_app_may_push_to_another_phone(dormouse: Dormouse, provid
     dormouse.advance("1h")
     assert second.notifications.last.status == "Shown", second.why()
     assert second.notifications.last.received_at == begin + timedelta(seconds=10)
+
+
+def test_a_silent_push_may_start_a_download(dormouse: Dormouse, phone: Device, provider: Provider) -> None:
+    url = dormouse.publish("table", b"1. Hamburg")
+    transfers: list[Transfer] = []
+
+    def downloads(_: Wake) -> None:
+        # The services may not have settled yet, but the code can ask.
+        assert phone.notifications.last.push_type == "background"
+        transfers.append(phone.download(url))
+
+    phone.handles("push", work=downloads)
+    provider.silent(phone)
+    phone.settle()
+    assert transfers[0].wait().content == b"1. Hamburg", phone.why()
+
+
+def test_an_alert_on_screen_before_ios10_is_not_shown(dormouse: Dormouse, provider: Provider) -> None:
+    phone = dormouse.device("ios9").install(APP)
+    phone.user.opens()
+    provider.alert(phone)
+    assert not phone.notifications.last.shown, phone.why()
 
 
 def test_an_error_in_the_code_of_the_app_fails_the_test(phone: Device, provider: Provider) -> None:

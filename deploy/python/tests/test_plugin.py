@@ -40,11 +40,20 @@ def test_a_failure_shows_what_happened_on_the_device(
 ) -> None:
     pytester.makepyfile(
         """
+        import pytest
+
         def test_score(dormouse):
             phone = dormouse.device("ios26").install("com.example.scores")
             phone.user.opens()
             phone.user.force_quits()
             assert phone.app().state == "active"
+
+        @pytest.fixture
+        def phone(dormouse):
+            dormouse.device("ios18").app("com.example.none")
+
+        def test_setup(phone):
+            pass
 
         def test_other(dormouse):
             dormouse.device("ios15")
@@ -52,7 +61,8 @@ def test_a_failure_shows_what_happened_on_the_device(
     )
     file = write_endpoints(dormouse_suite, pytester.path)
     result = run(f"--dormouse-endpoints={file}", "--junit-xml=junit.xml")
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    result.stdout.fnmatch_lines(["*has no app 'com.example.none'*", "test-*-1 (ios18): on, network wifi*"])
     result.stdout.fnmatch_lines(
         [
             "*AssertionError*",

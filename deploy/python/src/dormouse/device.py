@@ -169,7 +169,7 @@ class Device:
             result: the result that the handler reports.
             takes: how long the handler runs, in suite time. ``Dormouse.advance`` ends it.
             completes: False for a handler that never returns.
-            work: code that runs in the wake. It may return a result.
+            work: code that runs in the wake. It may return a result, and must not advance the time.
             app: the app; all apps by default.
         """
         self.side.handlers.set(reason, app, result, takes, completes, work)

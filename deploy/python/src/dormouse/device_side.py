@@ -67,7 +67,7 @@ class DeviceSide:
         Raises:
             DormouseError: a stream did not open within 30 s.
         """
-        for service, stream, obey in (("lifecycle", "orders", self._obey), ("push", "notifications", self._receive)):
+        for service, stream, obey in (("lifecycle", "orders", self.obey), ("push", "notifications", self.receive)):
             arguments = (service, stream, obey)
             thread = threading.Thread(target=self._follow, args=arguments, daemon=True, name=f"{stream} of device")
             self._threads.append(thread)
@@ -100,6 +100,11 @@ class DeviceSide:
         """The numbers of answers that the device has begun and ended to send."""
         with self._lock:
             return self._begun, self._ended
+
+    @property
+    def is_current_thread(self) -> bool:
+        """Whether the caller is code of an app in a thread of this device. It can't wait for its own end."""
+        return threading.current_thread() in self._threads
 
     def holds(self, wake: str) -> bool:
         """Whether the app keeps a wake or a task open on purpose."""
@@ -144,19 +149,21 @@ class DeviceSide:
 
     # Notifications.
 
-    def _receive(self, notification: Record) -> None:
+    def receive(self, notification: Record) -> None:
+        """Handles a notification that the device gets: acknowledges or presents it."""
         identifier = notification.text("id")
         self.received[identifier] = notification
         where = path("notifications", identifier)
-        if notification.flag("willPresent"):
-            options = list(self.presents.get(notification.text("app"), ()))
-            self._try("POST", "push", where + "/presentation", {"options": options})
-        else:
+        options = list(self.presents.get(notification.text("app"), ()))
+        # Without options, and before iOS 10, the app on screen handles the alert, and the device does not show it.
+        presents = bool(options) and notification.flag("willPresent")
+        if not presents or not self._try("POST", "push", where + "/presentation", {"options": options}):
             self._try("POST", "push", where + "/ack")
 
     # Orders.
 
-    def _obey(self, order: Record) -> None:
+    def obey(self, order: Record) -> None:
+        """Does what an order says."""
         kind, app, data = order.text("type"), order.text("app"), order.record("data")
         if kind == "callback":
             self._called(order, app, data)
@@ -191,7 +198,8 @@ class DeviceSide:
                 self.reported.add((app, session, number))
         if "urlSessionDidFinishEvents" in data.texts("callbacks"):
             for wake in self._session_wakes.pop((app, session), []):
-                self._finish(wake)
+                if self._is_open(wake):
+                    self._finish(wake)
 
     def _woken(self, order: Record, app: str, data: Record) -> None:
         wake = Wake(
@@ -223,11 +231,21 @@ class DeviceSide:
             self._finish(wake)
 
     def _finish_later(self, wake: Wake) -> None:
-        """Finishes a wake in whichever thread the clock uses."""
+        """Finishes a wake in whichever thread the clock uses, unless the system has ended the wake before."""
         try:
-            self._finish(wake)
+            if self._is_open(wake):
+                self._finish(wake)
         except Exception as error:  # noqa: BLE001 - the test reports it, as in the other threads
             self._fail(error)
+
+    def _is_open(self, wake: Wake) -> bool:
+        try:
+            state = self._device.call("GET", "lifecycle", path("apps", wake.app)).record
+        except Problem as problem:
+            if problem.status != 404:  # The app was uninstalled.
+                raise
+            return False
+        return wake.id in state.record("wakes")
 
     def _finish(self, wake: Wake) -> None:
         """Runs the code of the app, and completes the wake."""
@@ -257,15 +275,20 @@ class DeviceSide:
         user, password = self.credential
         return {"disposition": "useCredential", "credential": {"user": user, "password": password}}
 
-    def _try(self, method: str, service: str, where: str, document: JSON = None) -> None:
-        """Sends an answer. The service refuses one that comes too late, for example after the end of the process."""
+    def _try(self, method: str, service: str, where: str, document: JSON = None) -> bool:
+        """Sends an answer, and returns whether it was accepted.
+
+        The service refuses one that comes too late, for example after the end of the process.
+        """
         with self._lock:
             self._begun += 1
         try:
             self._device.call(method, service, where, document)
+            return True
         except Problem as problem:
             if problem.status not in (404, 409, 410, 412):
                 raise
+            return False
         finally:
             with self._lock:
                 self._ended += 1

@@ -75,7 +75,7 @@ def pytest_runtest_makereport(
     outcome = yield
     report = outcome.get_result()
     session = item.stash.get(_SESSION, None)
-    if call.when != "call" or not report.failed or session is None:
+    if call.when == "teardown" or not report.failed or session is None:
         return
     for title, text in session.report():
         add = getattr(report.longrepr, "addsection", None)
