@@ -30,6 +30,7 @@ class Connection:
         self.calls: list[Call] = []
         self.open_wakes: dict[str, JSON] = {}
         self.refusal: Problem | None = None
+        self.response: Record = Record({})
 
     def call(self, method: str, service: str, where: str, document: JSON = None) -> Answer:
         if method == "GET":
@@ -37,7 +38,7 @@ class Connection:
         self.calls.append((method, service, where, document))
         if self.refusal is not None:
             raise self.refusal
-        return Answer(Record({}), None, b"")
+        return Answer(self.response, None, b"")
 
 
 @pytest.fixture
@@ -174,6 +175,27 @@ def test_a_notification_is_acknowledged_or_presented(side: DeviceSide, connectio
         ("POST", "push", "/notifications/m/presentation", {"options": ["banner"]}),
     ]
     assert set(side.received) == {"n", "m"}
+
+
+def test_an_extension_changes_an_alert(side: DeviceSide, connection: Connection) -> None:
+    def extension(payload: Record) -> dict[str, JSON]:
+        return {"body": payload.text("secret").upper()}
+
+    alert = {"id": "n", "app": "a", "payload": {"secret": "goal"}, "extensionDeadline": ISSUED}
+    side.extensions["a"] = extension
+    side.receive(Record(alert))
+    side.receive(Record({**alert, "app": "b"}))
+    assert connection.calls == [
+        ("POST", "push", "/notifications/n/content", {"body": "GOAL"}),
+        ("POST", "push", "/notifications/n/content", {}),
+    ]
+
+
+def test_an_app_on_screen_presents_what_its_extension_made(side: DeviceSide, connection: Connection) -> None:
+    connection.response = Record({"willPresent": True})
+    side.presents["a"] = ("banner",)
+    side.receive(Record({"id": "n", "app": "a", "willPresent": True, "extensionDeadline": ISSUED}))
+    assert [call[2] for call in connection.calls] == ["/notifications/n/content", "/notifications/n/presentation"]
 
 
 @pytest.mark.parametrize("status", [404, 409, 410])

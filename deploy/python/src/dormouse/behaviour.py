@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from .durations import Duration, seconds
-from .records import Record
+from .records import JSON, Record
 
 WakeReason = Literal["fetch", "push", "task", "transfer", "location", "voip", "bluetooth", "health"]
 Result = Literal["newData", "noData", "failed", "success", "failure", "activeRemoteParticipant", "leaveChannel"]
@@ -31,6 +31,10 @@ class Wake:
 
 Work = Callable[[Wake], Result | None]
 """Code of the app in a wake. A returned result replaces the configured one."""
+
+
+Extension = Callable[[Record], Mapping[str, JSON]]
+"""A notification service extension: it gets the payload and returns the changed content; an empty one changes nothing."""
 
 
 @dataclass(frozen=True)

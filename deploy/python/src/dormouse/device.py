@@ -9,7 +9,7 @@ from typing import Literal
 
 from .app import App
 from .authorization import Authorization, starting_authorization
-from .behaviour import Result, WakeReason, Work
+from .behaviour import Extension, Result, WakeReason, Work
 from .clock import Clock
 from .device_side import DeviceSide
 from .durations import Duration, instant
@@ -109,6 +109,7 @@ class Device:
         authorization: Authorization = "authorized",
         registers: bool = True,
         presents: Sequence[str] = (),
+        extension: Extension | None = None,
         manifest: Mapping[str, JSON] | None = None,
     ) -> Device:
         """Installs an app, and returns the device.
@@ -120,11 +121,15 @@ class Device:
             authorization: the authorization for notifications at the start, as on a device that was restored.
             registers: whether its code registers for remote notifications at its launch by the user.
             presents: what its ``willPresent`` returns for an alert while it is on screen, for example ``("banner",)``.
+            extension: its notification service extension, for alerts with ``mutable-content``.
             manifest: other members of the manifest, as ``PUT …/apps/{app}`` of ``lifecycle`` describes them.
         """
         document: dict[str, JSON] = {"backgroundModes": list(modes), **(manifest or {})}
         if task_identifiers:
             document["permittedTaskIdentifiers"] = list(task_identifiers)
+        if extension is not None:
+            document["notificationServiceExtension"] = True
+            self.side.extensions[app] = extension
         document.update(starting_authorization(self.services, authorization))
         self.call("PUT", "lifecycle", path("apps", app), document)
         self._apps[app] = App(self, app, registers=registers)
@@ -252,9 +257,9 @@ class Device:
 
     def remove(self) -> None:
         """Removes the device from the suite, and ends its streams."""
-        self.side.closing()
+        self.side.streams.closing()
         self.services.call("DELETE", "lifecycle", path("v1", "devices", self.name))
-        self.side.close()
+        self.side.streams.close()
 
 
 def _offset(position: str) -> int:

@@ -1,38 +1,22 @@
-"""The device side of the connection: it obeys orders and acknowledges notifications, in threads."""
+"""The device side: it obeys orders and acknowledges notifications."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
 
-import httpx
-
-from .behaviour import Handlers, Wake, completion
+from .behaviour import Extension, Handlers, Wake, completion
 from .clock import Clock
 from .durations import instant
-from .problems import DormouseError, Problem
+from .problems import Problem
 from .records import JSON, Record
-from .services import Answer, Event, Services, path
-
-
-class Connection(Protocol):
-    """What the device side needs of a device."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def key(self) -> str: ...
-    def call(self, method: str, service: str, where: str, document: JSON = None) -> Answer: ...
+from .services import Services, path
+from .streams import Connection, Streams
 
 
 class DeviceSide:
-    """Two threads with the streams of a device, and the reactions of its apps.
-
-    An error in a thread is kept in ``failure``: ``check`` raises it in the test.
-    """
+    """The reactions of a device and its apps to orders and notifications."""
 
     def __init__(self, device: Connection, services: Services, clock: Clock) -> None:
         self.handlers: Handlers = Handlers()
@@ -46,54 +30,26 @@ class DeviceSide:
         """The names under which apps keep their downloads."""
         self.presents: dict[str, Sequence[str]] = {}
         """The options that an app returns from ``willPresent``."""
+        self.extensions: dict[str, Extension] = {}
+        """The notification service extensions of apps."""
         self.credential: tuple[str, str] | None = None
+        self.streams: Streams = Streams(device, services)
         self._device: Connection = device
-        self._services: Services = services
         self._clock: Clock = clock
         self._held: set[str] = set()
         self._session_wakes: dict[tuple[str, str], list[Wake]] = {}
         self._task_wakes: dict[str, Wake] = {}
         self._lock: threading.RLock = threading.RLock()
-        self._closed: threading.Event = threading.Event()
-        self._open: dict[str, threading.Event] = {"orders": threading.Event(), "notifications": threading.Event()}
         self._begun: int = 0
         self._ended: int = 0
-        self._failure: Exception | None = None
-        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Opens both streams, and returns when they are open.
+        """Opens the streams, and returns when they are open.
 
         Raises:
             DormouseError: a stream did not open within 30 s.
         """
-        for service, stream, obey in (("lifecycle", "orders", self.obey), ("push", "notifications", self.receive)):
-            arguments = (service, stream, obey)
-            thread = threading.Thread(target=self._follow, args=arguments, daemon=True, name=f"{stream} of device")
-            self._threads.append(thread)
-            thread.start()
-        for stream, opened in self._open.items():
-            if not opened.wait(30):
-                self.check()
-                raise DormouseError(f"the stream of {stream} of {self._device.name} did not open within 30 s")
-
-    def closing(self) -> None:
-        """Announces the removal of the device, which ends the streams."""
-        self._closed.set()
-
-    def close(self) -> None:
-        """Waits for the end of the threads."""
-        for thread in self._threads:
-            thread.join(timeout=5)
-
-    def check(self) -> None:
-        """Raises the error of a thread, if any."""
-        if self._failure is not None:
-            raise DormouseError(f"device {self._device.name}: {self._failure}") from self._failure
-
-    def is_open(self, stream: str) -> bool:
-        """Whether the stream ``orders`` or ``notifications`` is connected."""
-        return self._open[stream].is_set()
+        self.streams.start(orders=self.obey, notifications=self.receive)
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -101,51 +57,10 @@ class DeviceSide:
         with self._lock:
             return self._begun, self._ended
 
-    @property
-    def is_current_thread(self) -> bool:
-        """Whether the caller is code of an app in a thread of this device. It can't wait for its own end."""
-        return threading.current_thread() in self._threads
-
     def holds(self, wake: str) -> bool:
         """Whether the app keeps a wake or a task open on purpose."""
         with self._lock:
             return wake in self._held
-
-    def _follow(self, service: str, stream: str, handle: Callable[[Record], None]) -> None:
-        """Follows a stream. After a disconnection it resumes after the last event."""
-        last: str | None = None
-        while not self._closed.is_set():
-            try:
-                where = path("v1", "devices", self._device.name, stream)
-                # `push` repeats unacknowledged notifications by itself.
-                after = last if stream == "orders" else None
-                with self._services.stream(service, where, key=self._device.key, after=after) as events:
-                    for event in events:
-                        last = self._take(event, stream, handle) or last
-            except httpx.TransportError:
-                pass
-            except Problem as problem:
-                # 409: the device is off or has no network.
-                if problem.status != 409:
-                    self._fail(problem)
-                    return
-            except Exception as error:  # noqa: BLE001 - the test reports an error of its own code, too
-                self._fail(error)
-                return
-            finally:
-                self._open[stream].clear()
-            time.sleep(0.05)
-
-    def _take(self, event: Event, stream: str, handle: Callable[[Record], None]) -> str | None:
-        if event.comment == "open":
-            self._open[stream].set()
-        elif event.comment is None:
-            handle(event.data)
-        return event.id
-
-    def _fail(self, error: Exception) -> None:
-        if not self._closed.is_set() and self._failure is None:
-            self._failure = error
 
     # Notifications.
 
@@ -154,11 +69,24 @@ class DeviceSide:
         identifier = notification.text("id")
         self.received[identifier] = notification
         where = path("notifications", identifier)
-        options = list(self.presents.get(notification.text("app"), ()))
+        app, presents = notification.text("app"), notification.flag("willPresent")
+        if "extensionDeadline" in notification:
+            # The content acknowledges the alert, except for an app on screen.
+            extension = self.extensions.get(app)
+            content = {} if extension is None else dict(extension(notification.record("payload")))
+            answer = self._try("POST", "push", where + "/content", content)
+            presents = answer is not None and answer.flag("willPresent")
+            if answer is not None and not presents:
+                return
+        options = list(self.presents.get(app, ()))
         # Without options, and before iOS 10, the app on screen handles the alert, and the device does not show it.
-        presents = bool(options) and notification.flag("willPresent")
-        if not presents or not self._try("POST", "push", where + "/presentation", {"options": options}):
-            self._try("POST", "push", where + "/ack")
+        if (
+            presents
+            and options
+            and self._try("POST", "push", where + "/presentation", {"options": options}) is not None
+        ):
+            return
+        self._try("POST", "push", where + "/ack")
 
     # Orders.
 
@@ -236,7 +164,7 @@ class DeviceSide:
             if self._is_open(wake):
                 self._finish(wake)
         except Exception as error:  # noqa: BLE001 - the test reports it, as in the other threads
-            self._fail(error)
+            self.streams.fail(error)
 
     def _is_open(self, wake: Wake) -> bool:
         try:
@@ -275,20 +203,19 @@ class DeviceSide:
         user, password = self.credential
         return {"disposition": "useCredential", "credential": {"user": user, "password": password}}
 
-    def _try(self, method: str, service: str, where: str, document: JSON = None) -> bool:
-        """Sends an answer, and returns whether it was accepted.
+    def _try(self, method: str, service: str, where: str, document: JSON = None) -> Record | None:
+        """Sends an answer, and returns the response; None if it was refused.
 
-        The service refuses one that comes too late, for example after the end of the process.
+        The service refuses an answer that comes too late, for example after the end of the process.
         """
         with self._lock:
             self._begun += 1
         try:
-            self._device.call(method, service, where, document)
-            return True
+            return self._device.call(method, service, where, document).record
         except Problem as problem:
             if problem.status not in (404, 409, 410, 412):
                 raise
-            return False
+            return None
         finally:
             with self._lock:
                 self._ended += 1

@@ -66,10 +66,28 @@ def _why(app: App) -> list[str]:
     lines = [f"{app.identifier} is {explanation.text('state')}. {explanation.text('because')}"]
     for notification in Notifications.of([app])[-10:]:
         lines.append(f"  {notification}")
+        lines += _reasons(app, notification.id)
     for refusal, kinds in _refusals(explanation).items():
         lines.append(f"  a wake would be refused now for {refusal}: {', '.join(kinds)}")
     lines += _refreshes(app)
     lines += _transfers(app)
+    return lines
+
+
+def _reasons(app: App, notification: str) -> list[str]:
+    """Returns the earlier events that explain what became of a notification, if `ops` knows them."""
+    try:
+        explained = app.device.services.call("GET", "ops", path("v1", "pushes", notification)).record
+    except Problem as problem:
+        if problem.status != 404:
+            raise
+        return []
+    lines: list[str] = []
+    for reason in explained.records("reasons"):
+        event = reason.record("event")
+        at = instant(event.text("time"))
+        details = _details(event.record("data"))
+        lines.append(f"    {reason.text('reason')}: {at:%H:%M:%S} {event.text('type')}{details}")
     return lines
 
 

@@ -26,7 +26,7 @@ def settle(clock: Clock, devices: Sequence[Device]) -> None:
     Raises:
         NotSettled: this took more than 30 s of real time.
     """
-    if any(device.side.is_current_thread for device in devices):
+    if any(device.side.streams.is_current_thread for device in devices):
         return
     end = time.monotonic() + _PATIENCE
     while True:
@@ -48,13 +48,13 @@ def _is_idle(answers: tuple[int, int]) -> bool:
 
 def unanswered(device: Device) -> list[str]:
     """Returns what a device must still do now. What its apps leave undone on purpose does not count."""
-    device.side.check()
+    device.side.streams.check()
     state = device.state
     online = state.flag("isPoweredOn") and state.record("conditions").record("network").text("kind") != "none"
     missing: list[str] = []
-    if not device.side.is_open("orders"):
+    if not device.side.streams.is_open("orders"):
         missing.append("the stream of orders is not connected")
-    if device.side.is_open("notifications") != online:
+    if device.side.streams.is_open("notifications") != online:
         missing.append("the stream of notifications is " + ("not connected" if online else "still connected"))
     for name, app in state.entries("apps").items():
         for callback in app.records("pendingCallbacks"):
