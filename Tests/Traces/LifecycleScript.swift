@@ -15,8 +15,9 @@ extension TraceScript<LifecycleMachine> {
     /// Returns the script of a trace. At its start the device is registered and its apps are installed. `states` are
     /// the states of apps, `switcher` is the app switcher.
     package static func lifecycle(_ trace: Trace) throws -> Self {
-        var script = Self(policy: LifecyclePolicy(), code: \.code) { step, _ in try command(step) }
-        script.settings = ["profile", "registration", "apps"]
+        let policy = LifecyclePolicy(generations: try trace.generations)
+        var script = Self(policy: policy, code: \.code) { step, _ in try command(step) }
+        script.settings = ["profile", "registration", "apps", "readings"]
         let registration = (trace["registration"] ?? [:]).overlaid(with: ["profile": trace["profile"] ?? .null])
         let apps = trace["apps"]?.members ?? []
         script.preamble =

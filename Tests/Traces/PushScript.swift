@@ -19,12 +19,13 @@ extension TraceScript<PushMachine> {
     /// authorization.
     package static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
+        policy.generations = try trace.generations
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
         if let bytes = trace["policy"]?["stateBytes"]?.int { policy.stateBytes = bytes }
         if let burst = trace["policy"]?["activityBurst"]?.int { policy.activityBurst = Int64(burst) }
         var script = Self(policy: policy, code: \.code, command: command)
-        script.settings = ["registration", "apps", "policy"]
+        script.settings = ["registration", "apps", "policy", "readings"]
         // The machine creates the ids of broadcasts.
         script.identifiers = [(PushEvent.NotificationReceived.type, "notification")]
         let registration = trace["registration"] ?? ["profile": "ios15"]

@@ -1,6 +1,8 @@
+import Contracts
 import Foundation
 package import MachineTesting
 package import Machines
+import Records
 
 /// A machine with golden traces and stored states.
 ///
@@ -13,6 +15,16 @@ package protocol TracedMachine: Machine {
 
     /// Returns the commands, events and views of a trace.
     static func script(_ trace: Trace) throws -> TraceScript<Self>
+}
+
+extension Trace {
+    /// The table of generations with the `readings` of the trace, in the form of the file of `PROFILES_FILE`.
+    var generations: Generations {
+        get throws {
+            guard let readings = self[Generations.readings] else { return .standard }
+            return try Generations(overriding: (.object([.init(Generations.readings, readings)]) as JSON).jsonBytes)
+        }
+    }
 }
 
 extension TracedMachine {

@@ -22,8 +22,9 @@ extension TraceScript<TransferMachine> {
     package static func transfer(_ trace: Trace) throws -> Self {
         var policy = TransferPolicy()
         policy.jitterPercent = 0
+        policy.generations = try trace.generations
         var script = Self(policy: policy, code: \.code, command: command)
-        script.settings = ["configuration", "profile"]
+        script.settings = ["configuration", "profile", "readings"]
         script.members = ["session", "task", "worker", "epoch", "resume"]
         let profile = trace["profile"] ?? "ios18"
         var beginning: [JSON] = [

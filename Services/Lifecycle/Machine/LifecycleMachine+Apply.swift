@@ -265,7 +265,7 @@ extension LifecycleMachine {
     }
 
     private mutating func apply(_ event: LifecycleEvent.AppTerminated, at time: Instant) {
-        if event.reason == .forceQuit { switcher.removeAll { $0 == event.app } }
+        if event.reason == .forceQuit || event.leavesSwitcher == true { switcher.removeAll { $0 == event.app } }
         change(event.app, at: time) { app in
             if event.reason == .forceQuit { app.forceQuit = true }
             guard event.from != .notRunning else { return }

@@ -14,10 +14,24 @@ struct ProfileDocument: Record {
         for feature in Feature.allCases { features[feature.rawValue] = profile.has(feature) }
         for limit in TimeLimit.allCases { limits[limit.rawValue] = profile[limit] }
     }
+}
 
-    /// Returns the documents of all generations, by their names.
-    static func all(of generations: Generations) -> OrderedDictionary<String, ProfileDocument> {
-        OrderedDictionary(
-            uniqueKeysWithValues: ProfileName.allCases.map { ($0.rawValue, ProfileDocument(generations[$0])) })
+/// The table of generations of a deployment, in the form of the file of `PROFILES_FILE`: a member for each generation, and
+/// `readings`.
+struct ProfilesDocument: Record {
+    /// The reading of each disputed rule: `apple` or `document`.
+    private var readings: OrderedDictionary<String, Reading> = [:]
+    private var profiles: [ProfileDocument?]
+
+    static var placeholder: ProfilesDocument { ProfilesDocument(.standard) }
+
+    init(_ generations: Generations) {
+        for rule in DisputedRule.allCases { readings[rule.rawValue] = generations[rule] }
+        profiles = ProfileName.allCases.map { ProfileDocument(generations[$0]) }
+    }
+
+    mutating func visit<V: FieldVisitor>(_ fields: inout V) {
+        for (index, name) in ProfileName.allCases.enumerated() { fields.optional(name.rawValue, &profiles[index]) }
+        fields.field(Generations.readings, &readings)
     }
 }

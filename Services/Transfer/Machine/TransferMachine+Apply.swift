@@ -31,13 +31,13 @@ extension TransferMachine {
                 task.state = .running
                 task.hasStarted = true
                 task.isDiscretionary = event.discretionary
-                task.timeout.until = event.deadline
+                task.timeout?.until = event.deadline
                 task.delayedUntil = event.delayedUntil
             }
         case .taskSuspended(let event):
             change(event) { task in
                 task.state = .suspended
-                task.timeout.stop(at: time)
+                task.timeout?.stop(at: time)
                 task.waiting = nil
                 task.waitsUntil = nil
             }

@@ -7,7 +7,7 @@ extension TransferMachine {
     mutating func apply(_ event: TransferEvent.TaskCreated) {
         var task = TransferTask(
             task: event.task, kind: event.kind, request: event.request, body: event.body,
-            timeout: Countdown(left: event.timeout), file: event.file)
+            timeout: event.timeout.map { Countdown(left: $0) }, file: event.file)
         if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
             task.takeOver(left)
         }
@@ -27,7 +27,7 @@ extension TransferMachine {
             task.waiting = nil
             task.waitsUntil = nil
             task.retryAt = nil
-            task.timeout.until = nil
+            task.timeout?.until = nil
             task.challenge = nil
             task.delayedRequest = .none
             task.undeliveredBytes = 0

@@ -58,7 +58,7 @@ public struct TransferMachine: Machine {
         for (_, session) in sessions {
             var moments = [session.finishing?.countdown.until].compactMap { $0 }
             for task in session.tasks where task.state != .completed {
-                if let moment = task.timeout.until { moments.append(moment) }
+                if let moment = task.timeout?.until { moments.append(moment) }
                 if let moment = task.waitsUntil { moments.append(moment) }
                 if let moment = task.challenge?.countdown?.until { moments.append(moment) }
                 if let moment = task.delayedRequest.countdown?.until { moments.append(moment) }

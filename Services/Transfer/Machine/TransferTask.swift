@@ -14,8 +14,8 @@ public struct TransferTask: Record, Equatable {
     public var hasStarted = false
     /// The file that an upload sends.
     public var body: AppFile?
-    /// The rest of `timeoutIntervalForResource`. It is stopped while the task is suspended.
-    public var timeout = Countdown()
+    /// The rest of `timeoutIntervalForResource`. It is stopped while the task is suspended. Nil for no limit.
+    public var timeout: Countdown?
     /// The prefix of the names of its files in storage.
     public var file = ""
     /// The reason why a running task has no attempt; nil in all other cases.

@@ -4,6 +4,9 @@ import Timeline
 extension Generations {
     /// Reads a document of overrides, such as `{"ios15":{"limits":{"backgroundTasks":25},"features":{"prewarming":false}}}`.
     ///
+    /// The member `readings` has the readings of disputed rules: `{"readings":{"resourceTimeout":"document"}}`. It counts before
+    /// the features of generations, wherever it stands.
+    ///
     /// - Throws: the faults, each with its JSON pointer, if a name is unknown or a value is invalid.
     public init(overriding document: [UInt8]) throws(DocumentError) {
         let json: JSON
@@ -12,15 +15,42 @@ extension Generations {
         var faults: [FieldError] = []
         let profiles = json.members ?? []
         if json.members == nil { faults.append(.init(pointer: "", detail: "must be an object")) }
-        for profile in profiles {
+        for readings in profiles where readings.name == Self.readings { faults += read(readings.value) }
+        for profile in profiles where profile.name != Self.readings {
             let pointer = "/\(profile.name)"
             guard let name = ProfileName(rawValue: profile.name) else {
-                faults.append(.init(pointer: pointer, detail: Self.mustBe(ProfileName.self)))
+                let names = Self.mustBe(ProfileName.self)
+                faults.append(.init(pointer: pointer, detail: names + ", " + Self.readings))
                 continue
             }
             faults += self[name].override(with: profile.value, at: pointer)
         }
         guard faults.isEmpty else { throw DocumentError(faults) }
+    }
+
+    /// The member with the readings of disputed rules.
+    public static let readings = "readings"
+
+    /// Changes the readings that a document names.
+    ///
+    /// - Returns: the faults.
+    private mutating func read(_ document: JSON) -> [FieldError] {
+        let pointer = "/\(Self.readings)"
+        guard let rows = document.members else { return [.init(pointer: pointer, detail: "must be an object")] }
+        var faults: [FieldError] = []
+        for row in rows {
+            let pointer = "\(pointer)/\(row.name)"
+            guard let rule = DisputedRule(rawValue: row.name) else {
+                faults.append(.init(pointer: pointer, detail: Self.mustBe(DisputedRule.self)))
+                continue
+            }
+            guard let reading = row.value.string.flatMap(Reading.init) else {
+                faults.append(.init(pointer: pointer, detail: "must be apple or document"))
+                continue
+            }
+            self[rule] = reading
+        }
+        return faults
     }
 
     fileprivate static func mustBe<Words: WireEnum>(_ words: Words.Type) -> String {

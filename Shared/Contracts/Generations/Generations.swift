@@ -6,6 +6,8 @@ public import Timeline
 /// fleet read it. The file of `PROFILES_FILE` overrides it for a deployment.
 public struct Generations: Sendable, Equatable {
     private var profiles: [ProfileName: Profile]
+    /// The rules for which the deployment follows the source documents.
+    private var documented: Set<DisputedRule> = []
 
     /// The table without overrides.
     public static let standard = Generations()
@@ -18,6 +20,19 @@ public struct Generations: Sendable, Equatable {
     public internal(set) subscript(_ name: ProfileName) -> Profile {
         get { profiles[name] ?? Profile(name) }
         set { profiles[name] = newValue }
+    }
+
+    /// The reading of a disputed rule, for all generations.
+    public internal(set) subscript(_ rule: DisputedRule) -> Reading {
+        get { documented.contains(rule) ? .document : .apple }
+        set {
+            switch newValue {
+            case .apple: documented.remove(rule)
+            case .document: documented.insert(rule)
+            }
+            guard rule == .backgroundAppRefresh else { return }
+            for name in ProfileName.allCases { self[name].setReading(newValue) }
+        }
     }
 }
 
@@ -44,6 +59,20 @@ public struct Profile: Sendable, Equatable {
     /// Returns a limit; nil if the generation lacks its feature.
     public func limit(of limit: TimeLimit) -> Interval? {
         limit.feature.map(has) == false ? nil : self[limit]
+    }
+
+    /// Applies a reading of ``DisputedRule/backgroundAppRefresh``, which is a feature.
+    fileprivate mutating func setReading(_ reading: Reading) {
+        let ends =
+            switch reading {
+            case .apple: Feature.refreshSwitchEndsActivities.span.contains(name.version)
+            case .document: has(.backgroundAppRefresh)
+            }
+        if ends {
+            features.insert(.refreshSwitchEndsActivities)
+        } else {
+            features.remove(.refreshSwitchEndsActivities)
+        }
     }
 
     /// Returns why the generation lacks a feature, as a sentence.

@@ -30,6 +30,8 @@ extension LifecycleEvent {
         public var code: TerminationCode?
         /// The previous state; `notRunning` if only the entry in the app switcher was removed.
         public var from: AppState
+        /// Whether the entry in the app switcher ends with the process. Nil means false, except after a force quit.
+        public var leavesSwitcher: Bool?
         public var reason: EndReason
         /// The lifetime of the process in seconds.
         public var sinceLaunch: Interval?

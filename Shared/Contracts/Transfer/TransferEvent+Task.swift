@@ -15,8 +15,8 @@ extension TransferEvent {
         public var request: TransferRequest
         /// The resume data of an earlier task, which can't be used again.
         public var resumeData: String?
-        /// The time that the task has while it is not suspended: `timeoutIntervalForResource`.
-        public var timeout = Interval.zero
+        /// The time that the task has while it is not suspended: `timeoutIntervalForResource`. Nil for no limit.
+        public var timeout: Interval?
     }
 
     /// An app resumed a suspended task. The first time starts the task.
@@ -24,8 +24,8 @@ extension TransferEvent {
         public static let type = "transfer.task.resumed"
 
         public var taskKey: Flattened<TaskKey>
-        /// The time at which the task fails unless it has finished or is suspended.
-        public var deadline: Instant
+        /// The time at which the task fails unless it has finished or is suspended; nil without a limit.
+        public var deadline: Instant?
         /// The earliest begin of a task that was started during a wake: the resume-rate limiter.
         public var delayedUntil: Instant?
         /// Whether the task is discretionary, by request or because it was started while the app was in the background.

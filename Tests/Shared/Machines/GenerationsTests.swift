@@ -105,6 +105,35 @@ import Timeline
         #expect(profile.limit(of: .refreshTask) == .seconds(30.0))
     }
 
+    @Test func `without a document all disputed rules are read as on iOS`() {
+        #expect(DisputedRule.allCases.allSatisfy { Generations.standard[$0] == .apple })
+    }
+
+    @Test(arguments: DisputedRule.allCases)
+    func `a document switches one reading`(_ rule: DisputedRule) throws {
+        let document = #"{"readings":{"\#(rule.rawValue)":"document"}}"#
+        let table = try Generations(overriding: Array(document.utf8))
+        #expect(DisputedRule.allCases.filter { table[$0] == .document } == [rule])
+        let back = document.replacing("document", with: "apple")
+        #expect(try Generations(overriding: Array(back.utf8)) == .standard)
+    }
+
+    @Test func `without Background App Refresh activities end by the document`() throws {
+        // The readings count first, wherever they stand: a feature of a generation overrides them.
+        let document = """
+            {"ios26":{"features":{"refreshSwitchEndsActivities":false}},"readings":{"backgroundAppRefresh":"document"}}
+            """
+        let table = try Generations(overriding: Array(document.utf8))
+        let holders = ProfileName.allCases.filter { table[$0].has(.refreshSwitchEndsActivities) }
+        #expect(holders == [.ios7, .ios9, .ios12, .ios13, .ios15, .ios16, .ios17, .ios18])
+    }
+
+    @Test func `the documentation has every disputed rule`() throws {
+        let page = try String(contentsOf: Repository.file("Shared/Documentation.docc/Readings.md"), encoding: .utf8)
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("| `") }
+        #expect(rows.map { String($0.dropFirst(3).prefix { $0 != "`" }) } == DisputedRule.allCases.map(\.rawValue))
+    }
+
     @Test(arguments: [
         (#"{"ios15":{"limits":{"backgroundTask":25}}}"#, "/ios15/limits/backgroundTask"),
         (#"{"ios15":{"limits":{"backgroundTasks":0}}}"#, "/ios15/limits/backgroundTasks"),
@@ -116,6 +145,10 @@ import Timeline
         (#"{"ios15":{"features":{"tasksNeedAwakeDevice":false}}}"#, "/ios15/features/tasksNeedAwakeDevice"),
         (#"{"ios15":{"backgroundTasks":25}}"#, "/ios15/backgroundTasks"),
         (#"{"ios15":{"limits":[]}}"#, "/ios15/limits"),
+        (#"{"readings":{"resource":"document"}}"#, "/readings/resource"),
+        (#"{"readings":{"resourceTimeout":"documents"}}"#, "/readings/resourceTimeout"),
+        (#"{"readings":{"resourceTimeout":true}}"#, "/readings/resourceTimeout"),
+        (#"{"readings":["resourceTimeout"]}"#, "/readings"),
         (#"{"ios15":5}"#, "/ios15"), (#"{"ios14":{}}"#, "/ios14"), ("[]", ""), ("{", ""),
     ])
     func `a fault of a document is reported with its pointer`(_ document: String, _ pointer: String) {

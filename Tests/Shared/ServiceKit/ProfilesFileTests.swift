@@ -25,6 +25,14 @@ import Timeline
         #expect(table[.ios15][.backgroundTasks] == .seconds(25.0))
     }
 
+    @Test func `a file names the rules that are read as in the source documents`() throws {
+        let table = try read(text: #"{"readings":{"resourceTimeout":"document"}}"#)
+        #expect(table[.resourceTimeout] == .document && table[.appSwitcher] == .apple)
+        #expect(
+            throws: ConfigurationError("PROFILES_FILE: /readings/appSwitcher: must be apple or document")
+        ) { try read(text: #"{"readings":{"appSwitcher":"seed"}}"#) }
+    }
+
     @Test func `a bad file stops the start with one line`() throws {
         #expect(throws: ConfigurationError("PROFILES_FILE: cannot read the file that it names")) {
             try read("/nonexistent")

@@ -11,8 +11,8 @@ extension Decision<LifecycleMachine> {
         settle(app)
     }
 
-    /// Moves an app to the background. An app that exits on suspend is terminated instead, as Apple describes
-    /// `UIApplicationExitsOnSuspend`; the source documents say "suspended".
+    /// Moves an app to the background. An app that exits on suspend is terminated instead (Apple,
+    /// `UIApplicationExitsOnSuspend`), unless the deployment follows the source document (``DisputedRule/exitsOnSuspend``).
     ///
     /// - Parameter handlersReturn: whether `didEnterBackground` returns at once; by default as in the manifest.
     mutating func leaveForeground(
@@ -37,7 +37,7 @@ extension Decision<LifecycleMachine> {
 
     /// Whether the app ends when it leaves the screen, because of its manifest or a device without multitasking.
     func endsOnLeaving(_ record: InstalledApp) -> Bool {
-        record.manifest.exitsOnSuspend || state.registration?.multitasking == false
+        record.manifest.exitsOnSuspend && !follows(.exitsOnSuspend) || state.registration?.multitasking == false
     }
 
     mutating func completeCallback(

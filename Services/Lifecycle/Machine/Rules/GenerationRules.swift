@@ -1,12 +1,15 @@
 public import Contracts
 import Machines
 
-// Calls for features that the generation of the device lacks.
+// Calls for features that the generation of the device lacks, and the readings of disputed rules.
 extension Decision<LifecycleMachine> {
     /// Throws unless the generation of the device has a feature.
     func require(_ feature: Feature) throws(LifecycleRefusal) {
         guard profile.has(feature) else { throw .unsupported(feature, on: profile) }
     }
+
+    /// Whether the deployment follows the source document for a rule.
+    func follows(_ rule: DisputedRule) -> Bool { policy.generations[rule] == .document }
 
     /// Throws if a report switches a mode on that the generation lacks. That a missing mode is off is true.
     func requireModes(of report: ConditionsReport) throws(LifecycleRefusal) {

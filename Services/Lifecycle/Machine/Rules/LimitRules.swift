@@ -132,7 +132,8 @@ extension Decision<LifecycleMachine> {
             .appTerminated(
                 .init(
                     app: app, backgroundTimeRemaining: record.backgroundTimeRemaining(at: now), callbacks: callbacks,
-                    code: code ?? self.code(of: reason, record), from: record.state, reason: reason,
+                    code: code ?? self.code(of: reason, record), from: record.state,
+                    leavesSwitcher: follows(.appSwitcher) ? true : nil, reason: reason,
                     sinceLaunch: record.launchedAt.map { now - $0 })))
         endTemporaryPermissions(app)
         if isDeath { reopenSocket(app) }

@@ -81,10 +81,11 @@ enum Example {
           "wakes": 0}}
         """
 
-    /// Shortened to some members of one profile.
+    /// Shortened to some members of one profile, and some readings.
     static let profiles = """
         {"ios15": {"features": {"backgroundAppRefresh": true, "backgroundFetch": true, "newsstand": false, "prewarming": true},
-         "limits": {"backgroundTasks": 30, "backgroundTasksInLowPowerMode": 15, "didEnterBackground": 5, "fetchHandler": 30}}}
+         "limits": {"backgroundTasks": 30, "backgroundTasksInLowPowerMode": 15, "didEnterBackground": 5, "fetchHandler": 30}},
+         "readings": {"appSwitcher": "apple", "resourceTimeout": "document"}}
         """
 
     static let orders = """

@@ -47,9 +47,10 @@ extension LifecycleRoutes {
             return Reply(try await terminations(of: fleet))
         }
         table.add(
-            .get, "/v1/profiles", "Returns the features and limits of this deployment, by generation of iOS",
+            .get, "/v1/profiles",
+            "Returns the features and limits of this deployment by generation of iOS, and its readings of disputed rules",
             .example(Example.profiles)
-        ) { _ in Reply(ProfileDocument.all(of: policy.generations)) }
+        ) { _ in Reply(ProfilesDocument(policy.generations)) }
     }
 
     private func terminations(of fleet: String) async throws -> FleetTerminations {

@@ -50,11 +50,13 @@ extension Decision<PushMachine> {
                     notification: id, spentToday: max(0, state.spentToday - 1))))
     }
 
-    /// Holds a silent notification, only the newest of each app (Apple, "Pushing background updates to your App").
+    /// Holds a silent notification, only the newest of each app (Apple, "Pushing background updates to your App"). By the
+    /// source document all are delayed (``DisputedRule/silentNotifications``).
     mutating func hold(_ id: String, _ status: ConsoleStatus, until: Instant?) {
         guard let message = state.messages[id] else { return }
         guard !message.neverStored, message.expiresAt > now else { return discard(id, .discardedExpired) }
-        guard keepsNewest(id, message, in: .held) else { return }
+        let delaysAll = policy.generations[.silentNotifications] == .document
+        guard delaysAll || keepsNewest(id, message, in: .held) else { return }
         emit(
             .notificationHeld(
                 .init(app: message.app, notification: id, pushType: message.pushType, status: status, until: until)))

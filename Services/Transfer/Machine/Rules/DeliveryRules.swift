@@ -10,7 +10,7 @@ extension Decision<TransferMachine> {
     /// Requests a wake, or delivers the pending callbacks one after the other if a delegate can receive them.
     mutating func tell(_ key: SessionKey) {
         guard let session = state[key], let app = state.apps[key.app], state.isPoweredOn else { return }
-        guard !state.reasonsAgainstWake(session, app).isEmpty else {
+        guard !state.reasonsAgainstWake(session, app, policy).isEmpty else {
             return emit(.wakeRequested(.init(app: key.app, session: key.session)))
         }
         guard isListening(key), session.wake != .requested else { return }
@@ -150,8 +150,11 @@ public enum WakeHindrance: String, WireEnum {
 
 extension TransferMachine {
     /// Returns all reasons against a wake. The last task of a session to finish wakes its app once, and so does a new
-    /// challenge or delayed request. Nothing wakes a force-quit app. `lifecycle` decides whether it grants a requested wake.
-    public func reasonsAgainstWake(_ session: BackgroundSession, _ app: AppView) -> [WakeHindrance] {
+    /// challenge or delayed request, and by the source document each error (``DisputedRule/transferErrors``). Nothing wakes
+    /// a force-quit app. `lifecycle` decides whether it grants a requested wake.
+    public func reasonsAgainstWake(
+        _ session: BackgroundSession, _ app: AppView, _ policy: TransferPolicy
+    ) -> [WakeHindrance] {
         var reasons: [WakeHindrance] = []
         if !isPoweredOn { reasons.append(.deviceOff) }
         if app.state == .foreground { reasons.append(.inForeground) }
@@ -162,7 +165,10 @@ extension TransferMachine {
             session.hasNewQuestion && !(session.isAttached && app.state.isRunning)
             && session.tasks.contains(where: \.asksDelegate)
         guard !asks else { return reasons }
-        if session.hasTasksUnderWay { reasons.append(.unfinishedTasks) }
+        let isOfError =
+            policy.generations[.transferErrors] == .document
+            && session.undelivered.contains { session[$0]?.error != nil }
+        if session.hasTasksUnderWay, !isOfError { reasons.append(.unfinishedTasks) }
         if !session.hasNews || session.undelivered.isEmpty { reasons.append(.nothingNew) }
         return reasons
     }

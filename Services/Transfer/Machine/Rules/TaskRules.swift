@@ -57,10 +57,17 @@ extension Decision<TransferMachine> {
         _ fill: (inout TransferEvent.TaskCreated) -> Void
     ) {
         var created = TransferEvent.TaskCreated(key.task(session.lastTask &+ 1))
-        created.timeout = session.configuration.timeoutIntervalForResource
+        created.timeout = timeout(session.configuration)
         fill(&created)
         emit(.taskCreated(created))
         if resumes { start(created.taskKey) }
+    }
+
+    /// The time limit of a new task. By the source document the default limit does not exist
+    /// (``DisputedRule/resourceTimeout``).
+    private func timeout(_ configuration: SessionConfiguration) -> Interval? {
+        let limit = configuration.timeoutIntervalForResource
+        return follows(.resourceTimeout) && limit == SessionConfiguration().timeoutIntervalForResource ? nil : limit
     }
 
     /// Throws unless the state has room for something new and for the growth of its unfinished tasks.
@@ -93,12 +100,14 @@ extension Decision<TransferMachine> {
         guard let session = state[taskKey.sessionKey], let task = session[taskKey.task] else { return }
         let isInForeground = state.apps[taskKey.app]?.state == .foreground
         var resumed = TransferEvent.TaskResumed(taskKey)
-        resumed.deadline = now + task.timeout.left
+        resumed.deadline = task.timeout.map { now + $0.left }
         resumed.discretionary = task.isDiscretionary
         resumed.delayedUntil = task.delayedUntil
         if !task.hasStarted {
             // Apple, "isDiscretionary": tasks that start while the app is in the background are always discretionary.
-            resumed.discretionary = session.configuration.isDiscretionary || !isInForeground
+            // By the source document all are (`DisputedRule.sessionTransfers`).
+            resumed.discretionary =
+                session.configuration.isDiscretionary || !isInForeground || follows(.sessionTransfers)
             resumed.delayedUntil = isInForeground ? nil : policy.delay(after: session.relaunches).map { now + $0 }
         }
         emit(.taskResumed(resumed))
@@ -128,7 +137,7 @@ extension Decision<TransferMachine> {
     mutating func expireTasks() {
         for (key, session) in state.sessions {
             for task in session.tasks {
-                guard task.state == .running, let deadline = task.timeout.until, deadline <= now else { continue }
+                guard task.state == .running, let deadline = task.timeout?.until, deadline <= now else { continue }
                 let taskKey = key.task(task.task)
                 endAttempt(taskKey, .expired)
                 complete(taskKey, .timedOut, producesResumeData: true)

@@ -18,7 +18,7 @@ struct Explanation: Record {
     }
 
     struct Task: Record {
-        /// The time at which the task fails if it has not finished; nil while it is suspended.
+        /// The time at which the task fails if it has not finished; nil while it is suspended, or without a limit.
         var deadline: Nullable<Instant> = nil
         /// All conditions that must change before the task moves. The first one is `waiting` of the task.
         var hindrances: [Hindrance] = []
@@ -51,7 +51,7 @@ struct Explanation: Record {
             var entry = Session()
             entry.identifier = id
             entry.isAttached = session.isAttached
-            entry.reasonsAgainstWake = device.reasonsAgainstWake(session, view)
+            entry.reasonsAgainstWake = device.reasonsAgainstWake(session, view, policy)
             entry.relaunches = session.relaunches
             entry.delaySeconds = policy.delay(after: session.relaunches)?.seconds
             entry.tasks = session.tasks.filter { $0.state != .completed }.map { task in
@@ -61,7 +61,7 @@ struct Explanation: Record {
                 document.isMoving = task.attempt != nil
                 document.isDiscretionary = task.isDiscretionary
                 if task.attempt == nil { document.hindrances = device.hindrances(of: task, in: key, at: now, policy) }
-                document.deadline = task.timeout.until
+                document.deadline = task.timeout?.until
                 return document
             }
             sessions.append(entry)

@@ -79,6 +79,8 @@ import Timeline
             #expect(answer["ios6"]?["limits"]?["backgroundTasks"] == 600)
             #expect(answer["ios6"]?["features"]?["backgroundFetch"] == false)
             #expect(answer["ios26"]?["features"]?["processingAfterForceQuit"] == true)
+            #expect(answer["readings"]?["resourceTimeout"] == "apple")
+            #expect(answer["readings"]?.members?.count == DisputedRule.allCases.count)
         }
     }
 }

@@ -48,7 +48,7 @@ extension TransferLife {
                 case .suspended, .completed: try #require(task.attempt == nil && task.waiting == nil)
                 case .canceling: Issue.record("a task is cancelled in one step")
                 }
-                try #require((task.timeout.until != nil) == (task.state == .running), "only running tasks time out")
+                try #require((task.timeout?.until != nil) == (task.state == .running), "only running tasks time out")
                 try #require(task.hasStarted || task.state != .running && task.attempts.isEmpty)
                 try #require(task.bytesReceived <= task.bytesExpected ?? .max)
                 try #require(task.segments.map(\.epoch) == task.segments.map(\.epoch).sorted())

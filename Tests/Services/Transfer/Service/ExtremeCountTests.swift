@@ -27,7 +27,7 @@ import TransferCore
         session.lastTask = 1
         var task = TransferTask(task: 1, request: TransferRequest(url: "http://files.example/"))
         task.state = .running
-        task.timeout.until = .epoch + .days(30)
+        task.timeout = Countdown(until: .epoch + .days(30))
         session.tasks = [task]
         change(&session)
         app.sessions["s"] = session
