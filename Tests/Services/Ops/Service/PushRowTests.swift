@@ -47,7 +47,7 @@ import Timeline
                     verdict: verdict ?? (outcome.isOver ? "never" : "pending"))
             }
             let found = try await Self.rows(fixture)
-            #expect(found.count > 20, "seed \(seed)")
+            #expect(!found.isEmpty, "seed \(seed)")
             #expect(found == expected, "seed \(seed)")
 
             // Batches of one event give the same result.
