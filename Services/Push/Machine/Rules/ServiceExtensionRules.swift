@@ -11,7 +11,7 @@ extension Decision<PushMachine> {
     /// extension runs. Before `push` delivers an alert, it checks the permission (Apple, "Modifying content in newly
     /// delivered notifications": without alerts, "the extension isn't employed").
     func extensionDeadline(of message: PushMessage) -> Instant? {
-        guard message.isMutable, !message.isPresented, message.serviceExtension != .ended,
+        guard message.isMutable, !message.isPresented, isPermitted(message), message.serviceExtension != .ended,
             state.apps[message.app]?.hasServiceExtension == true
         else { return nil }
         return profile.limit(of: .notificationServiceExtension).map { now + $0 }
@@ -66,7 +66,7 @@ extension Decision<PushMachine> {
         if isReturned { acknowledge(id) }
         let hasWake = message.wake != .none
         guard message.onDevice || isReturned || hasWake, !hasWake || !waitsForHandler else { return }
-        present(id, message, .serviceExtension)
+        presentIfPermitted(id, message, .serviceExtension)
     }
 
     private func isOnScreen(_ message: PushMessage) -> Bool {

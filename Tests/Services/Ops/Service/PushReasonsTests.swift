@@ -70,10 +70,14 @@ import Timeline
             #expect(try await story.reasons(of: discarded) == ["refusal \(refusal)"])
             #expect(try await story.reasons(ofPush: "n1") == ["refusal \(refusal)"])
 
+            var denied = NotificationSettings()
+            denied.authorization = .denied
             let off = try await story.add(
                 PushEvent.AppUpdated(
-                    app: "mail", hasServiceExtension: false, notifications: .off, wakes: true), at: 2)
-            try await story.add(PushEvent.AppUpdated(app: "web", hasServiceExtension: false, wakes: true), at: 2)
+                    app: "mail", hasServiceExtension: false, notifications: denied, wakes: true), at: 2)
+            try await story.add(
+                PushEvent.AppUpdated(
+                    app: "web", hasServiceExtension: false, notifications: NotificationSettings(), wakes: true), at: 2)
             try await story.receive("n2", at: 3)
             let disabled = try await story.add(
                 PushEvent.NotificationDiscarded(app: "mail", notification: "n2", status: .discardedDisabled), at: 3)
