@@ -132,6 +132,22 @@ import Timeline
         #expect(try await run(members).figures[0][.alert].delays.count == 1)
     }
 
+    /// The first alert finds the app on screen, and the second does not.
+    @Test func `an alert with mutable content arrives when its service extension has returned`() async throws {
+        for (app, seconds) in [(#", "notificationServiceExtension": true"#, 1.0), ("", 0.2)] {
+            let report = try await run(
+                #"""
+                "for": "4h", "provider": [
+                  {"at": "01:01", "send": "alert", "mutableContent": true},
+                  {"at": "02:00", "send": "alert", "mutableContent": true}
+                ]
+                """#, app: app)
+            let delays = report.figures[0][.alert].delays
+            #expect(delays.count == 2)
+            #expect(delays.last.map { $0 >= .seconds(seconds) && $0 <= .seconds(seconds + 0.5) } == true, "\(delays)")
+        }
+    }
+
     @Test func `sends without a token are in the summary and in the CSV`() async throws {
         let report = try await run(#""for": "2h", "provider": [{"at": "00:30", "send": "alert"}]"#)
         #expect(report.summary.contains("news alert: 0 sent, 1 without a token"))
