@@ -48,7 +48,7 @@ struct ScenarioFileTests {
                 "6:22: /apps/0/handler/takes must be \(SpreadSpan.form), found \"4\"",
                 "6:33: /apps/0/handler/result must be one of \"newData\", \"noData\", \"failed\", \"neverReturns\", \"crashes\", found \"newDat\"",
                 "7:17: /provider/0/at must be \(DailyTime.form), found \"7am\"",
-                "7:28: /provider/0/send must be one of \"alert\", \"silent\", \"alertWithContent\", \"voip\", found \"loud\"",
+                "7:28: /provider/0/send must be one of \"alert\", \"silent\", \"alertWithContent\", \"pushToTalk\", \"voip\", found \"loud\"",
                 "8:1: /colour is not a known member: known are apps, devices, expect, faults, for, lateAfter, name, people, provider, rates, start",
             ])
     }

@@ -112,9 +112,9 @@ extension LifecycleLife {
             if record.isInUse { return true }
         case .bluetoothCentral, .bluetoothPeripheral:
             let event: BluetoothEvent = kind == .bluetoothCentral ? .connected : .subscribed
-            guard device.isPoweredOn, record.bluetooth[event.role.rawValue] != nil, !record.state.isForeground else {
-                return false
-            }
+            guard device.isPoweredOn, device.conditions.bluetooth == .on, record.bluetooth[event.role.rawValue] != nil,
+                !record.state.isForeground
+            else { return false }
             events = try copy.submit(.bluetooth(app: app, event), to: Self.key, at: now)
         case .visit:
             guard device.isPoweredOn, record.monitorsVisits, !record.isInUse, record.locationAccuracy.isFull,

@@ -94,7 +94,7 @@ import Timeline
             }
             func names(_ numbers: some Sequence<Int>) -> Set<String> { Set(numbers.map { "n\($0)" }) }
             let all = try await list("")
-            #expect(all.count == 30 && Set(all) == names(0..<30))
+            #expect(all.count == 30 && Set(all) == names(0..<30), "\(all)")
             let times = all.compactMap { Int($0.dropFirst()) }.map { $0 / 4 }
             #expect(times == times.sorted(by: >))
             for (query, expected) in [

@@ -69,7 +69,7 @@ import Testing
         let app = "/v1/devices/phone/apps/\(PushSuite.app)"
         let manifest: JSON = ["notificationServiceExtension": true]
         let installed = try await suite.send("PUT", app, manifest, port: suite.lifecycle)
-        #expect(installed.status == 200)
+        #expect(installed.status == 201)
         try await suite.send("GET", app + "/explain", after: installed)
         return token
     }
