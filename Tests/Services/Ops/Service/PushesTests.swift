@@ -85,7 +85,8 @@ import Timeline
                 var names: [String] = []
                 var cursor = ""
                 repeat {
-                    let page = try await fixture.get("/v1/pushes?limit=4&\(query)\(cursor)")
+                    let page = try await fixture.get("/v1/pushes?limit=4\(query)\(cursor)")
+                    #expect(page.status == 200, "\(page.json)")
                     names += page.items.compactMap { $0["notification"]?.string }
                     #expect(page.items.count <= 4)
                     cursor = page.json["next"]?.string.map { "&cursor=\($0)" } ?? ""
@@ -105,7 +106,7 @@ import Timeline
                 ("verdict=never", []), ("fleet=lab&app=web&verdict=pending", names([25, 27, 28])),
                 ("from=\(PushStory.start + .seconds(10))&to=\(PushStory.start + .seconds(20))", names(4..<8)),
             ] {
-                let found = try await list(query)
+                let found = try await list("&" + query)
                 #expect(found.count == expected.count && Set(found) == expected, "\(query)")
             }
         }
