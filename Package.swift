@@ -90,6 +90,7 @@ let kit = ["Telemetry", "Identity", "HTTPKit", "ServiceKit", "Hummingbird", "HTT
 let durable = pure + database + kit
 /// The modules that tests need as a client of a service.
 let client = ["TestSupport", "AsyncHTTPClient", "NIOCore", "NIOHTTP1"]
+let scenario = ["Scenarios", "ScenarioFiles", "Reports"]
 let machines = ["LifecycleCore", "FetchCore", "PushCore", "TransferCore"]
 let services = ["LifecycleService", "FetchService", "PushService", "TransferService", "OpsService"]
 
@@ -126,8 +127,7 @@ var targets: [Target] = [
         "HTTPKit",
         database + [
             "Records", "Timeline", "Contracts", "Telemetry", "Identity", "Hummingbird", "HummingbirdCore", "HTTPTypes",
-            "Logging", "ServiceLifecycle", "Crypto", "Collections",
-            "AsyncAlgorithms", "NIOCore", "NIOHTTP1", "NIOSSL",
+            "Logging", "ServiceLifecycle", "Crypto", "Collections", "AsyncAlgorithms", "NIOCore", "NIOHTTP1", "NIOSSL",
         ]),
     shared(
         "ServiceKit",
@@ -169,10 +169,8 @@ targets += [
     library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"]),
     executable(
         "fleet", "Services/Fleet/Main",
-        [
-            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Reports", "Scenarios",
-            "ScenarioFiles",
-            "ArgumentParser", "UnixSignals",
+        scenario + [
+            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "ArgumentParser", "UnixSignals",
         ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
@@ -236,8 +234,7 @@ targets += [
         durable + client + [
             "PushCore", "PushService", "push", "Crypto", "JWTKit", "NIOPosix", "NIOHTTP2", "NIOHPACK", "NIOSSL", "X509",
             "SwiftASN1",
-        ],
-        resources: [.copy("Python")]),
+        ], resources: [.copy("Python")]),
     tests(
         "TransferServiceTests", "Services/Transfer/Service",
         durable + client + ["TransferCore", "TransferService", "NIOPosix", "NIOSSL", "X509", "SwiftASN1", "Crypto"],
@@ -248,9 +245,7 @@ targets += [
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
         documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),
-    tests(
-        "SimulationTests", "Services/Fleet/Simulation",
-        pure + machines + ["Reports", "Scenarios", "ScenarioFiles", "Simulation"]),
+    tests("SimulationTests", "Services/Fleet/Simulation", pure + machines + scenario + ["Simulation"]),
     // Reads every document that a service accepts with every reader.
     tests("DoorsTests", "Doors", durable + machines + services + client + ["RandomScenarios"]),
     // The stored form and the JSON of every record: those of events and states, then those of the services.
@@ -263,8 +258,7 @@ targets += [
         durable + machines + client + [
             "lifecycle", "fetch", "push", "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack",
             "Crypto", "JWTKit", "NIOPosix", "NIOSSL",
-        ],
-        resources: [.copy("Python")]),
+        ], resources: [.copy("Python")]),
 ]
 
 /// The tests that need no database, no network and no other process.

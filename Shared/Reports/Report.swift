@@ -2,7 +2,7 @@ public import OrderedCollections
 public import Records
 public import Timeline
 
-/// What became of the devices, apps and pushes of a time range.
+/// The outcome of the devices, apps and pushes in a time range.
 public struct Report: Record {
     public var apps: [AppReport] = []
     public var begin = Instant.epoch
@@ -137,7 +137,7 @@ public struct PushHistory: Record {
     public var steps: [PushStep] = []
     /// The verdict: `late` or `never`.
     public var verdict = ""
-    /// What a late push waited for last, or why a push did not arrive.
+    /// The last wait of a late push, or the reason of a push that did not arrive.
     public var why = ""
 
     public init() {}

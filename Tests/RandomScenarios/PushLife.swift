@@ -9,10 +9,10 @@ package import Timeline
 package struct PushLife: Life {
     package static let key = AggregateKey.device("d")
     package static let policy = PushPolicy(partitions: 16)
-    private var random: SplitMix64
+    var random: SplitMix64
     package private(set) var runtime = InMemoryRuntime<PushMachine>(policy: policy, seed: "life")
     package private(set) var now = Instant(milliseconds: 1_750_000_000_000)
-    private var count = 0
+    var count = 0
     /// The times of charged silent wakes, by app.
     package private(set) var charged: [String: [Instant]] = [:]
     /// The alerts that the device has presented.
@@ -182,29 +182,6 @@ package struct PushLife: Life {
     private mutating func unregister(_ app: String) throws {
         let token = device.apps[app]?.tokens.randomElement(using: &random)
         try submit(.unregister(app: app, kind: token?.kind ?? .apns, activity: token?.activity))
-    }
-
-    private mutating func content() -> NotificationContent {
-        let texts: [String?] = [nil, "", "changed"]
-        return NotificationContent(
-            badge: Bool.random(using: &random) ? count : nil, body: texts.randomElement(using: &random) ?? nil,
-            title: texts.randomElement(using: &random) ?? nil)
-    }
-
-    private mutating func categories() -> [NotificationCategory] {
-        let options: [NotificationCategoryOption] = Bool.random(using: &random) ? [.customDismissAction] : []
-        let actions = [
-            NotificationAction(identifier: "like"), NotificationAction(identifier: "show", options: [.foreground]),
-            NotificationAction(identifier: "reply", options: [.authenticationRequired], textInput: true),
-        ]
-        return [NotificationCategory(actions: actions, identifier: "x", options: options)]
-    }
-
-    private mutating func response() -> NotificationResponse {
-        let standard = [NotificationResponse.defaultAction, NotificationResponse.dismissAction]
-        let action = (standard + ["like", "show", "reply", "other"]).randomElement(using: &random) ?? "like"
-        return NotificationResponse(
-            actionIdentifier: action, userText: action == "reply" || count.isMultiple(of: 9) ? "text" : nil)
     }
 
     private mutating func presentation() -> [PresentationOption] {

@@ -4,7 +4,7 @@ package import OrderedCollections
 import Records
 package import Timeline
 
-/// What became of each notification of a device, folded from the events of `push`: the rule of the view `ops.pushes`.
+/// The outcome of each notification of a device, folded from the events of `push`: the rule of the view `ops.pushes`.
 package struct PushOutcomes {
     package struct Outcome: Equatable {
         package let sentAt: Instant

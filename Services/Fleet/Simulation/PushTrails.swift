@@ -33,7 +33,7 @@ struct PushTrails {
         steps[status.notification]?.append(Step(at: event.time, status: status, cause: cause))
     }
 
-    /// What a push waited for last; nil if it did not wait on the device or in the push service.
+    /// The last status in which a push waited on the device or in the push service; nil if it never waited.
     func lastWait(of notification: String) -> String? {
         steps[notification]?.last { $0.status.status.isWait }?.status.status.rawValue
     }

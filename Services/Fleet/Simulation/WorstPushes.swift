@@ -4,7 +4,7 @@ import Timeline
 
 /// The histories of the latest pushes, and of a few pushes for each reason not to arrive.
 ///
-/// What it keeps does not depend on the order of the additions.
+/// Its content does not depend on the order of the additions.
 struct WorstPushes: Sendable {
     /// The number of the latest pushes.
     private static let mostLate = 10

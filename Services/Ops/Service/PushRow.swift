@@ -2,7 +2,7 @@ import Contracts
 import Records
 import Timeline
 
-/// What became of a notification.
+/// A notification and its outcome.
 enum PushVerdict: String, WireEnum {
     /// It arrived in time.
     case inTime

@@ -1,7 +1,7 @@
 import Contracts
 import Timeline
 
-// What happens to a person and a device beside the use of apps: visits of places, events of accessories, samples.
+// The events of a person and a device apart from the use of apps: visits of places, events of accessories, samples.
 extension DevicePerson {
     /// Returns the happenings of a day in any order.
     func happenings(onDay day: Int) -> [DeviceEvent] {
