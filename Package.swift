@@ -158,7 +158,7 @@ targets += service(
     resources: [.embedInCode("Migrations")])
 // `ops` has no machine. It reads the states of all machines and folds their events.
 targets += service(
-    "Ops", machines + ["Crypto", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL"],
+    "Ops", machines + ["Crypto", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL", "UnixSignals"],
     resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 // The simulator uses the suite only through HTTP. It shares only the modules for JSON, time, generations and scenarios.
 targets += [

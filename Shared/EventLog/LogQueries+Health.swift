@@ -94,6 +94,8 @@ extension LogQueries {
             AND ($2::text IS NULL OR (consumer, partition, key, log_offset) > ($2, $3::int4, $4::text, $5::int8))
         ORDER BY consumer, partition, key, log_offset LIMIT $6
         """)
+    private static let oldestDay = Statement(
+        "SELECT coalesce(current_date - min(d.day), 0)::integer FROM bus.days() AS d")
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
     /// Returns every consumer with its positions, by name and partition.
@@ -112,6 +114,11 @@ extension LogQueries {
             }
         }
         return consumers
+    }
+
+    /// Returns the whole days from the oldest day of the log to today.
+    public func ageOfOldestDay() async throws(PostgresError) -> Int {
+        try await pool.execute(Self.oldestDay)[0].decode(Int.self)
     }
 
     /// Returns a page of dead letters by consumer, partition, key and offset.

@@ -1,3 +1,4 @@
+import CommandLines
 public import EventLog
 import Foundation
 public import HTTPKit
@@ -60,7 +61,14 @@ public struct ServiceBase: Sendable {
     public static func check(
         _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
-        let connection = try await Connection.open(try options(name, configuration, [:]), logger: logger)
+        try await check(try options(name, configuration, [:]), configuration, migrators: migrators, logger: logger)
+    }
+
+    /// Connects with other options, and runs the same checks.
+    public static func check(
+        _ options: ConnectionOptions, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
+    ) async throws {
+        let connection = try await Connection.open(options, logger: logger)
         try await verify(connection, configuration, migrators)
         await connection.close()
     }
@@ -108,7 +116,7 @@ public struct ServiceBase: Sendable {
         for check in shared + checks { readiness.add(check) }
         if let stuck { readiness.add(HealthCheck("partitions") { watch.fault == nil ? stuck() : nil }) }
         table.addHealth(readiness, metrics: metrics)
-        table.addOpenAPI(title: "Dormouse \(name)", version: "1")
+        table.addOpenAPI(title: "Dormouse \(name)", version: Version.current)
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
         let revoked = RevokedTokens()

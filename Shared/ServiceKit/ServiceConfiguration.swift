@@ -84,8 +84,7 @@ public struct ServiceConfiguration: Sendable {
                 + "SHA-256 of the key in hexadecimal")
         migrationDatabaseURL = reader.text(
             "MIGRATION_DATABASE_URL",
-            "URL of PostgreSQL for the role that owns the tables; migrate needs it, and ops drops old days only with it"
-        )
+            "URL of PostgreSQL for the role that owns the tables; migrate and maintain need it")
         rolePassword = reader.secret(
             "ROLE_PASSWORD_FILE", "migrate only: file with the password to set for the service's database role")
         isVirtualTime = reader.flag(

@@ -12,6 +12,9 @@ public protocol ServiceProgram: Sendable {
     /// The default port.
     static var port: Int { get }
 
+    /// The commands that only this service has, by name.
+    static var ownCommands: [String: OwnCommand<Self>] { get }
+
     /// Reads the settings that only this service has.
     init(_ reader: SettingsReader)
 
@@ -27,10 +30,20 @@ public protocol ServiceProgram: Sendable {
     func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws
 }
 
+/// A command that only one service has.
+public typealias OwnCommand<Program: ServiceProgram> =
+    @Sendable (
+        Program, ServiceConfiguration, Logger
+    ) async throws -> Void
+
+extension ServiceProgram {
+    public static var ownCommands: [String: OwnCommand<Self>] { [:] }
+}
+
 /// The common part of every service's `main`.
 public enum ServiceMain {
     /// The first word of the command line; `serve` by default.
-    private enum Command: String {
+    private enum Command: String, CaseIterable {
         case serve, migrate, check
     }
 
@@ -51,18 +64,28 @@ public enum ServiceMain {
             await own.runAndExit(Array(arguments.dropFirst()), as: "\(Program.name) \(arguments[0])")
         }
         do {
-            let command = arguments.first.flatMap { Command(rawValue: $0) }
+            if ["--version", "version"].contains(arguments.first) {
+                print("\(Program.name) \(Version.current)")
+                exit(0)
+            }
+            let names = Command.allCases.map(\.rawValue) + Program.ownCommands.keys.sorted()
+            let command = arguments.first.flatMap { names.contains($0) ? $0 : nil }
             if command != nil { arguments.removeFirst() }
             let dotEnv = FileManager.default.contents(atPath: ".env") ?? Data()
             let request = try SettingsReader.read(
-                service: Program.name, arguments: arguments, environment: ProcessInfo.processInfo.environment,
+                service: Program.name, commands: names, arguments: arguments,
+                environment: ProcessInfo.processInfo.environment,
                 dotEnv: String(decoding: dotEnv, as: UTF8.self)
             ) { (ServiceConfiguration($0, port: Program.port), Program($0)) }
             switch request {
             case .help(let text): print(text)
             case .run((let configuration, let program)):
                 let logger = logger(Program.name, configuration)
-                switch command ?? .serve {
+                if let own = command.flatMap({ Program.ownCommands[$0] }) {
+                    try await own(program, configuration, logger)
+                    exit(0)
+                }
+                switch command.flatMap({ Command(rawValue: $0) }) ?? .serve {
                 case .serve: try await program.serve(configuration, logger: logger)
                 case .migrate: try await program.migrate(configuration, logger: logger)
                 case .check: try await program.check(configuration, logger: logger)

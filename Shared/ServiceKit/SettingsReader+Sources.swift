@@ -12,18 +12,20 @@ extension SettingsReader {
     /// Reads settings. Flags override the environment, then `.env`, then the defaults.
     ///
     /// - Parameters:
-    ///   - arguments: the command line without the program's name.
+    ///   - commands: the commands that the help lists.
+    ///   - arguments: the command line without the program's name and the command.
     ///   - dotEnv: the text of the `.env` file; empty if there is none.
     ///   - declare: reads the settings. It is called twice, first to list them.
     /// - Throws: the first fault.
     public static func read<Value>(
-        service: String, arguments: [String], environment: [String: String], dotEnv: String = "",
+        service: String, commands: [String] = ["serve", "migrate", "check"], arguments: [String],
+        environment: [String: String], dotEnv: String = "",
         _ declare: (SettingsReader) -> Value
     ) throws(ConfigurationError) -> SettingsRequest<Value> {
         let listed = SettingsReader()
         _ = declare(listed)
         guard let flags = try flags(arguments, listed.settings) else {
-            return .help(help(service: service, listed.settings))
+            return .help(help(service: service, commands, listed.settings))
         }
         let file = try parse(dotEnv: dotEnv)
         // Compose files set an empty variable to leave it unset.
@@ -34,7 +36,7 @@ extension SettingsReader {
         return .run(value)
     }
 
-    private static func help(service: String, _ settings: [Setting]) -> String {
+    private static func help(service: String, _ commands: [String], _ settings: [Setting]) -> String {
         let width = settings.map(\.flag.count).max() ?? 0
         let lines = settings.map { setting in
             let name = setting.flag + String(repeating: " ", count: width - setting.flag.count)
@@ -42,7 +44,8 @@ extension SettingsReader {
             return "  \(name)  \(setting.summary)" + (setting.standard.map { " (\(range)default \($0))" } ?? "")
         }
         return """
-            Usage: \(service) [serve|migrate|check] [options]
+            Usage: \(service) [\(commands.joined(separator: "|"))] [options]
+                   \(service) --version
 
             The environment and .env can also set each option, in capitals with underscores: PORT for --port.
 

@@ -148,7 +148,6 @@ final class MeasuredSuite: Sendable {
                 "DATABASE_PASSWORD_FILE": path(service), "OPERATOR_KEY_FILE": path("operator-keys"),
             ]
         }
-        settings["ops"]?["MIGRATION_DATABASE_URL"] = cluster.url(database: database)
         for service in services where service != "ops" {
             settings["ops"]?["\(service.uppercased())_URL"] = address(service, ports)
         }

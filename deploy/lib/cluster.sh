@@ -194,6 +194,7 @@ make_database() {
 		SET log_statement = 'none';
 		SELECT 'CREATE ROLE dormouse' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dormouse') \gexec
 		ALTER ROLE dormouse LOGIN CREATEROLE PASSWORD '$(<"$secrets/database-owner")';
+		GRANT pg_read_all_stats, pg_signal_backend TO dormouse;
 		SELECT 'CREATE DATABASE dormouse OWNER dormouse'
 		 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dormouse') \gexec
 	SQL

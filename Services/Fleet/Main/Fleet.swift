@@ -10,6 +10,7 @@ struct Fleet: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fleet",
         abstract: "Simulates devices and their users, with a running Dormouse or in this process.",
+        version: "fleet \(Version.current)",
         subcommands: [Run.self, Push.self, Simulate.self, ScenarioCommand.self])
 
     /// The suite gave a forbidden response, lost acknowledged data, or registered no device.

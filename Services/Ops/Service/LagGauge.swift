@@ -3,10 +3,13 @@ import ServiceLifecycle
 import Telemetry
 import Timeline
 
-/// Updates the gauges of each consumer's lag in events and in seconds. Deployments scale by them.
+/// Updates the gauges of the log: each consumer's lag in events and in seconds, by which deployments scale, and the days
+/// that should have been dropped.
 struct LagGauge: Service {
     let queries: LogQueries
     let metrics: Metrics
+    /// The whole days before today to keep.
+    let retentionDays: Int
     /// Real time.
     var clock: any SuiteClock = RealClock()
 
@@ -22,6 +25,9 @@ struct LagGauge: Service {
     func note(_ named: inout Set<String>) async {
         // The gauges keep their values while the database is unavailable.
         guard let consumers = try? await queries.consumers() else { return }
+        if let age = try? await queries.ageOfOldestDay() {
+            metrics.set(.logDaysOverdue, to: Double(max(0, age - retentionDays)))
+        }
         // A removed consumer has no lag.
         for name in named.subtracting(consumers.map(\.name)) {
             metrics.set(.consumerLag, to: 0, ["consumer": name])

@@ -16,13 +16,17 @@ public struct Ops: ServiceProgram {
     public static let name = "ops"
     /// The default port.
     public static let port = 8080
-    private let retentionDays: Int
+    /// `maintain` runs the upkeep of the log until a signal ends it.
+    public static let ownCommands: [String: OwnCommand<Ops>] = [
+        "maintain": { try await $0.maintain($1, logger: $2) }
+    ]
+    let retentionDays: Int
     private let dashboardsPassword: SecretFile
     private let services: ServiceAddresses
 
     public init(_ reader: SettingsReader) {
         retentionDays = reader.number(
-            "RETENTION_DAYS", 30, 1...3650, "days to keep events; dropping days needs MIGRATION_DATABASE_URL")
+            "RETENTION_DAYS", 30, 1...3650, "days to keep events; `maintain` drops older ones")
         dashboardsPassword = reader.secret(
             "DASHBOARDS_PASSWORD_FILE",
             "migrate only: file with the password of the role dashboards, which reads the views of schema ops")
@@ -52,20 +56,25 @@ public struct Ops: ServiceProgram {
             let (pool, metrics) = (base.pool, base.metrics)
             let updates = WakeUpReceiver(
                 base.options, sender: WakeUpSender(pool: pool, sender: UUID(), logger: logger), logger: logger)
+            // Only the owner of the tables can drop days: `maintain` does. This role can create the tables of new days.
+            let upkeep = LogMaintenance(pool: pool, retentionDays: nil, logger: logger)
+            base.readiness.add(.upkeep(upkeep))
             let tail = LogTail(pool: pool, partitions: configuration.partitions, updates: updates, logger: logger)
             var table = RouteTable()
             Self.addRoutes(to: &table, pool: pool, tail: tail, metrics: metrics, parked: parked)
             try await base.run(
                 &table, first: updates, updates: updates, tail: tail,
                 loops: [
-                    try upkeep(base),
+                    upkeep,
                     Counting(store: OpsStore(pool: pool), updates: updates, metrics: metrics, logger: logger),
-                    LagGauge(queries: LogQueries(pool: pool, partitions: tail.partitions), metrics: metrics),
+                    LagGauge(
+                        queries: LogQueries(pool: pool, partitions: tail.partitions), metrics: metrics,
+                        retentionDays: retentionDays),
                 ])
         }
     }
 
-    private static func migrators() throws -> [Migrator] { [try LogSchema.migrator(), try OpsSchema.migrator()] }
+    static func migrators() throws -> [Migrator] { [try LogSchema.migrator(), try OpsSchema.migrator()] }
 
     /// Adds all routes of the service.
     ///
@@ -86,31 +95,5 @@ public struct Ops: ServiceProgram {
         parked.add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
         DashboardRoutes().add(to: &table)
-    }
-
-    /// Returns the full upkeep of the log with the owner's rights, else the part that the role of the service may do.
-    private func upkeep(_ parts: ServiceBase) throws -> any Service {
-        guard let url = parts.configuration.migrationDatabaseURL else {
-            let maintenance = LogMaintenance(pool: parts.pool, retentionDays: nil, logger: parts.logger)
-            parts.readiness.add(.upkeep(maintenance))
-            return maintenance
-        }
-        // The time to drop a day grows with its size, so this connection has no timeout.
-        let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-upkeep", pipelineTimeout: nil)
-        let pool = ConnectionPool(options, size: 1, logger: parts.logger)
-        let maintenance = LogMaintenance(pool: pool, retentionDays: retentionDays, logger: parts.logger)
-        parts.readiness.add(.upkeep(maintenance))
-        return Upkeep(maintenance: maintenance, pool: pool)
-    }
-}
-
-/// The upkeep of the log with its own pool, which it closes at the end.
-private struct Upkeep: Service {
-    let maintenance: LogMaintenance
-    let pool: ConnectionPool
-
-    func run() async throws {
-        try await maintenance.run()
-        await pool.close()
     }
 }

@@ -17,6 +17,10 @@ settings = Settings(sys.argv[4])
 services = compose["services"]
 # These finish, or are only for a demonstration.
 passing = {"migrate", "fleet"}
+# This has no port that a health check could ask.
+portless = {"maintain"}
+# Only these may have the password of the database's owner, or of its superuser.
+owners = {"database-owner": {"postgres", "migrate", "maintain"}, "database-superuser": {"postgres"}}
 # Only an override sets these: their files need a mount, or they allow requests without a credential.
 of_ones_own = {
     "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
@@ -33,9 +37,19 @@ def named(entry):
     return {item if isinstance(item, str) else item["source"] for item in entry or []}
 
 
+builders = [name for name, service in services.items() if "build" in service]
+if builders != ["migrate"]:
+    fault(f"the image is built by {builders}; the next `up` recreates the containers of all but one")
 for name, service in services.items():
+    if service.get("image") == "dormouse:local" and "build" not in service and service.get("pull_policy") != "never":
+        fault(f"{name}: pulls an image that no registry has")
+    for secret, allowed in owners.items():
+        if secret in named(service.get("secrets")) and name not in allowed:
+            fault(f"{name}: has the secret {secret}")
+    if "ports" in service and "database-owner" in named(service.get("secrets")):
+        fault(f"{name}: has a port and the owner's password")
     tag = service.get("image", "")
-    if "build" not in service and not re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", tag):
+    if tag != "dormouse:local" and not re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", tag):
         fault(f"{name}: the image {tag!r} has no pinned version")
     user = str(service.get("user", "root")).split(":")[0]
     if user in ("root", "0"):
@@ -46,7 +60,7 @@ for name, service in services.items():
         fault(f"{name}: does not drop capabilities, or may gain privileges")
     if "memory" not in service.get("deploy", {}).get("resources", {}).get("limits", {}):
         fault(f"{name}: has no memory limit")
-    if name not in passing and "healthcheck" not in service:
+    if name not in passing | portless and "healthcheck" not in service:
         fault(f"{name}: has no health check")
     if name not in passing and service.get("restart") != "unless-stopped":
         fault(f"{name}: does not restart")
@@ -66,6 +80,8 @@ for name, service in services.items():
         if path and path[1] not in named(service.get("secrets")):
             fault(f"{name}: {variable} names a secret that the service does not get")
 
+if "POSTGRES_USER" in services["postgres"]["environment"]:
+    fault("postgres: the owner of the database is a superuser")
 migration = set(services["migrate"]["environment"]) | assigned(services["migrate"]["command"])
 for variable in migration - settings.all:
     fault(f"migrate: {variable} is not a setting")

@@ -80,7 +80,7 @@ for name, document in running.items():
     spec = pods(document)["spec"]
     container = spec["containers"][0]
     given = {item["name"]: item["value"] for item in container.get("env", [])}
-    known = settings.all if name == "migrate" else settings.known[name]
+    known = settings.all if name == "migrate" else settings.known[{"maintain": "ops"}.get(name, name)]
     scripted = assigned(container["command"])
     for variable in (set(given) | set(common) | scripted) - known:
         fault(f"{name}: {variable} is not one of its settings")
@@ -124,13 +124,13 @@ for name, document in running.items():
     paths = {variable: value for variable, value in {**common, **given}.items() if value.startswith("/")}
     for variable, value in paths.items():
         secret = re.fullmatch(r"/run/secrets/(.+)", value)
-        if name != "migrate" and (secret[1] not in secrets if secret else value not in mounts):
+        if name not in ("migrate", "maintain") and (secret[1] not in secrets if secret else value not in mounts):
             fault(f"{name}: {variable} is {value}, which is not mounted")
 
     # The values are those of docker-compose.yml, except for the name of the gateway.
     composed = {key: default(value) for key, value in compose["services"][name].get("environment", {}).items()}
     for variable, value in {**common, **given}.items():
-        if name == "migrate" and variable not in composed:
+        if name in ("migrate", "maintain") and variable not in composed:
             continue
         if value != composed.get(variable, "").replace("//gateway:", f"//{name}:"):
             fault(f"{name}: {variable} is {value}, and {composed.get(variable)} in docker-compose.yml")

@@ -161,7 +161,8 @@ import Timeline
         try await OpsFixture.run { fixture in
             let metrics = Metrics()
             let gauge = LagGauge(
-                queries: LogQueries(pool: fixture.pool, partitions: OpsFixture.partitions), metrics: metrics)
+                queries: LogQueries(pool: fixture.pool, partitions: OpsFixture.partitions), metrics: metrics,
+                retentionDays: 30)
             var named: Set<String> = []
             func told(_ name: String = "lag") -> [String] {
                 metrics.text.split(separator: "\n").filter { $0.hasPrefix("dormouse_consumer_\(name){") }.map(
@@ -180,12 +181,33 @@ import Timeline
         }
     }
 
+    @Test func `days that should have been dropped are a metric`() async throws {
+        try await OpsFixture.run { fixture in
+            let metrics = Metrics()
+            let gauge = LagGauge(
+                queries: LogQueries(pool: fixture.pool, partitions: OpsFixture.partitions), metrics: metrics,
+                retentionDays: 30)
+            var named: Set<String> = []
+            await gauge.note(&named)
+            #expect(metrics.text.contains("\ndormouse_log_days_overdue 0\n"))
+            try await fixture.sql(
+                """
+                DO $$ DECLARE old date := current_date - 35; BEGIN
+                    EXECUTE format('CREATE TABLE bus.events_%s PARTITION OF bus.events FOR VALUES FROM (%L) TO (%L)',
+                        to_char(old, 'YYYYMMDD'), old, old + 1);
+                END $$
+                """)
+            await gauge.note(&named)
+            #expect(metrics.text.contains("\ndormouse_log_days_overdue 5\n"))
+        }
+    }
+
     @Test func `the age of a waiting event has a metric at any clock time`() async throws {
         try await OpsFixture.run { fixture in
             let metrics = Metrics()
             let gauge = LagGauge(
                 queries: LogQueries(pool: fixture.pool, partitions: OpsFixture.partitions), metrics: metrics,
-                clock: ManualClock(Instant(milliseconds: .max)))
+                retentionDays: 30, clock: ManualClock(Instant(milliseconds: .max)))
             try await fixture.append(to: "a")
             try await fixture.sql("UPDATE bus.events SET appended_at = '1960-01-01T00:00:00Z'")
             var named: Set<String> = []
