@@ -29,12 +29,21 @@ import Testing
     }
 
     @Test(arguments: [
-        ("image: postgres:17.6-bookworm", "image: postgres:latest"), ("APNS_PORT:", "APNS_PROT:"),
+        ("image: postgres:17.11-trixie", "image: postgres:latest"), ("APNS_PORT:", "APNS_PROT:"),
         (#"user: "99:99""#, #"user: "0:0""#), ("secrets: [database-push, operator-keys]", "secrets: [operator-keys]"),
         ("read_only: true", "read_only: false"), ("condition: service_healthy", "condition: service_started"),
         (#""${BIND_ADDRESS:-127.0.0.1}:9090:9090""#, #""9090:9090""#), ("PARTITIONS: ", "PARTS: "),
         ("      FETCH_THRESHOLD: ${FETCH_THRESHOLD:-}\n", ""), ("ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
-        ("POSTGRES_PASSWORD_FILE: /run/secrets/database-owner", "POSTGRES_PASSWORD: secret"),
+        ("POSTGRES_PASSWORD_FILE: /run/secrets/database-superuser", "POSTGRES_PASSWORD: secret"),
+        (
+            "  pull_policy: never\n  restart: unless-stopped\n  depends_on:",
+            "  build: .\n  restart: unless-stopped\n  depends_on:"
+        ),
+        ("secrets: [database-ops, operator-keys]", "secrets: [database-ops, database-owner, operator-keys]"),
+        (
+            "    environment:\n      POSTGRES_PASSWORD_FILE",
+            "    environment:\n      POSTGRES_USER: dormouse\n      POSTGRES_PASSWORD_FILE"
+        ),
     ])
     func `a fault in the compose file is found`(right: String, wrong: String) async throws {
         let text = try String(contentsOfFile: Self.compose, encoding: .utf8)
@@ -68,6 +77,22 @@ import Testing
         let drain = try #require(compose.firstMatch(of: #/DRAIN_SECONDS: "(\d+)"/#))
         let seconds = try #require(Int(drain.1))
         #expect(seconds > interval * failures)
+    }
+
+    /// With few open files, the gateway starts, limits the connections of an address, and stops while streams are open.
+    @Test func `the gateway starts with few open files, and limits each address`() async throws {
+        let gateway = Self.root + "/deploy/docker/haproxy.cfg"
+        #expect(try await check("gateway", [gateway]).isEmpty)
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).cfg")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let text = try String(contentsOfFile: gateway, encoding: .utf8)
+        for (right, wrong) in [
+            ("fd-hard-limit 50000", "maxconn 20000"), (#""${GATEWAY_CONNECTIONS_PER_ADDRESS}""#, "100"),
+        ] {
+            try #require(text.contains(right))
+            try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)
+            #expect(try await !check("gateway", [file.path]).isEmpty)
+        }
     }
 
     /// Checks the configuration and the alert rules, and runs the tests of the rules.

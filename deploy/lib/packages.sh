@@ -42,7 +42,7 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages WANT...: installs the missing ones of server, headers, curl, downloaders, python, promtool and browser.
+# need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, python, promtool and browser.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -54,6 +54,7 @@ need_packages() {
                 pkg-config --exists libpq 2>/dev/null || missing+=(libpq-dev)
                 ;;
             curl) command -v curl >/dev/null || missing+=(curl ca-certificates) ;;
+            gateway) [[ -x /usr/sbin/haproxy ]] || missing+=(haproxy) ;;
             downloaders)
                 command -v wget >/dev/null || missing+=(wget)
                 command -v aria2c >/dev/null || missing+=(aria2)
