@@ -40,10 +40,7 @@ import Testing
             "  build: .\n  restart: unless-stopped\n  depends_on:"
         ),
         ("secrets: [database-ops, operator-keys]", "secrets: [database-ops, database-owner, operator-keys]"),
-        (
-            "    environment:\n      POSTGRES_PASSWORD_FILE",
-            "    environment:\n      POSTGRES_USER: dormouse\n      POSTGRES_PASSWORD_FILE"
-        ),
+        ("POSTGRES_USER: postgres", "POSTGRES_USER: dormouse"),
     ])
     func `a fault in the compose file is found`(right: String, wrong: String) async throws {
         let text = try String(contentsOfFile: Self.compose, encoding: .utf8)

@@ -80,7 +80,7 @@ for name, service in services.items():
         if path and path[1] not in named(service.get("secrets")):
             fault(f"{name}: {variable} names a secret that the service does not get")
 
-if "POSTGRES_USER" in services["postgres"]["environment"]:
+if services["postgres"]["environment"].get("POSTGRES_USER") != "postgres":
     fault("postgres: the owner of the database is a superuser")
 migration = set(services["migrate"]["environment"]) | assigned(services["migrate"]["command"])
 for variable in migration - settings.all:
