@@ -111,16 +111,16 @@ public enum LogSchema {
     public static func grant(
         role: String, password: String?, _ grants: String, _ connection: Connection
     ) async throws(PostgresError) {
-        let quoted = password.map {
-            "PASSWORD '" + $0.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
-        }
+        // The server gets a verifier, because it may log statements. A verifier has no quotes.
+        var setting = ""
+        if let password { setting = "PASSWORD '\(try await connection.scramVerifier(of: password, role: role))'" }
         try await grant(
             """
             DO $role$ BEGIN
                 IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
             END $role$;
-            ALTER ROLE \(role) LOGIN \(quoted ?? "");
+            ALTER ROLE \(role) LOGIN \(setting);
             -- The owner's functions see the sessions of this role, and end those that block the log.
             DO $member$ BEGIN
                 IF NOT pg_has_role(current_user, '\(role)', 'USAGE') THEN GRANT \(role) TO CURRENT_USER; END IF;
