@@ -1,18 +1,24 @@
 import Crypto
+public import Timeline
 
 /// The API keys of operators. It keeps only their SHA-256.
-public struct OperatorKeys: Sendable {
-    private struct Key: Sendable {
+public struct OperatorKeys: Sendable, Equatable {
+    private struct Key: Sendable, Equatable {
         let name: String
         let scopes: Set<Caller.Scope>
         let hash: [UInt8]
+        /// The real time from which the key is invalid; nil for never.
+        let expiry: Instant?
     }
 
     /// A line of a key file that has another form.
     public struct InvalidLine: Error, Equatable, CustomStringConvertible {
         let number: Int
 
-        public var description: String { "line \(number): expected \"name read|operate|read,operate sha256\"" }
+        public var description: String {
+            "line \(number): expected \"name read|operate|read,operate sha256\", and an optional expiry such as "
+                + "2027-01-31T00:00:00Z"
+        }
     }
 
     private let keys: [Key]
@@ -20,7 +26,8 @@ public struct OperatorKeys: Sendable {
     /// Creates an empty set of keys.
     public init() { keys = [] }
 
-    /// Reads a key file, which has one key a line: `name scope[,scope] sha256`, such as `alice read,operate 9f86d0…`.
+    /// Reads a key file, which has one key a line: `name scope[,scope] sha256 [expiry]`, such as
+    /// `alice read,operate 9f86d0… 2027-01-31T00:00:00Z`. The expiry is real time in RFC 3339.
     ///
     /// It skips empty lines and lines that begin with `#`.
     public init(file text: String) throws(InvalidLine) {
@@ -29,10 +36,13 @@ public struct OperatorKeys: Sendable {
             let fields = line.split(whereSeparator: \.isWhitespace).map(String.init)
             guard let first = fields.first, !first.hasPrefix("#") else { continue }
             let scopes =
-                fields.count == 3 ? fields[1].split(separator: ",").map { Caller.Scope(rawValue: String($0)) } : []
+                (3...4).contains(fields.count)
+                ? fields[1].split(separator: ",").map { Caller.Scope(rawValue: String($0)) } : []
             guard !scopes.isEmpty, !scopes.contains(nil), let hash = [UInt8](hexadecimal: fields[2]), hash.count == 32
             else { throw InvalidLine(number: index + 1) }
-            keys.append(Key(name: first, scopes: Set(scopes.compactMap { $0 }), hash: hash))
+            let expiry = fields.count == 4 ? Instant(fields[3]) : nil
+            guard fields.count == 3 || expiry != nil else { throw InvalidLine(number: index + 1) }
+            keys.append(Key(name: first, scopes: Set(scopes.compactMap { $0 }), hash: hash, expiry: expiry))
         }
         self.keys = keys
     }
@@ -45,10 +55,12 @@ public struct OperatorKeys: Sendable {
         return "\(name) \(scopes.map(\.rawValue).sorted().joined(separator: ",")) \(hash.joined())"
     }
 
-    /// Returns the operator of a key. It compares all keys, so that the time reveals nothing.
-    public func caller(presenting credential: Credential) -> Caller? {
+    /// Returns the operator of a key that is valid at a real time. It compares all keys, so that the time reveals nothing.
+    public func caller(presenting credential: Credential, at time: Instant) -> Caller? {
         var found: Caller?
-        for key in keys where credential.hash == key.hash { found = .operator(name: key.name, scopes: key.scopes) }
+        for key in keys where credential.hash == key.hash && key.expiry.map({ time < $0 }) ?? true {
+            found = .operator(name: key.name, scopes: key.scopes)
+        }
         return found
     }
 }

@@ -124,8 +124,9 @@ public struct ServiceBase: Sendable {
             revoked, pool: pool, partitions: configuration.partitions, updates: updates,
             storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
+        let operatorKeys = try OperatorKeyFile(configuration, logger: logger)
         let authenticator = Authenticator(
-            operators: try configuration.operatorKeys(), tokens: keyring.verifier, revoked: revoked,
+            operators: operatorKeys.keyring, tokens: keyring.verifier, revoked: revoked,
             insecure: configuration.isInsecure,
             failures: FailedCredentials(perSecond: configuration.failedCredentials, metrics: metrics),
             refresh: { await keyring.refresh() })
@@ -134,7 +135,7 @@ public struct ServiceBase: Sendable {
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
             services: [first, tail, ClockFollower(clock, pool: pool, updates: updates, logger: logger)] + loops
-                + [revocations, watch, readiness], readiness: readiness, certificate: certificate,
+                + [revocations, operatorKeys, watch, readiness], readiness: readiness, certificate: certificate,
             http2: table.http2, logger: logger)
         try await host.run()
         await pool.close()

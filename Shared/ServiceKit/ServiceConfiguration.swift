@@ -80,8 +80,8 @@ public struct ServiceConfiguration: Sendable {
         logFormat = reader.choice("LOG_FORMAT", .auto, "auto is pretty on a terminal, else json")
         operatorKeyFile = reader.secret(
             "OPERATOR_KEY_FILE",
-            "file with one operator key on each line: a name, its scopes (read, operate, or read,operate), and the "
-                + "SHA-256 of the key in hexadecimal")
+            "file with one operator key on each line: a name, its scopes (read, operate, or read,operate), the "
+                + "SHA-256 of the key in hexadecimal, and an optional expiry; it is read again every 5 s")
         migrationDatabaseURL = reader.text(
             "MIGRATION_DATABASE_URL",
             "URL of PostgreSQL for the role that owns the tables; migrate and maintain need it")

@@ -4,7 +4,7 @@ public import Identity
 
 /// Identifies the caller by `Authorization: Bearer`: an operator's key, or the token of a device or fleet.
 public struct Authenticator: Sendable {
-    private let operators: OperatorKeys
+    private let operators: OperatorKeyring
     private let tokens: DeviceTokenVerifier
     private let revoked: RevokedTokens
     private let refresh: @Sendable () async -> Bool
@@ -12,12 +12,13 @@ public struct Authenticator: Sendable {
     private let failures: FailedCredentials
 
     /// - Parameters:
+    ///   - operators: the keys of operators.
     ///   - revoked: the revoked tokens.
     ///   - insecure: whether a request without a credential has all rights of an operator (`--insecure-dev`).
     ///   - failures: limits the bad credentials of each address.
     ///   - refresh: reads the keys again for a token with an unknown key; returns false if the read failed.
     public init(
-        operators: OperatorKeys, tokens: DeviceTokenVerifier, revoked: RevokedTokens = RevokedTokens(),
+        operators: OperatorKeyring, tokens: DeviceTokenVerifier, revoked: RevokedTokens = RevokedTokens(),
         insecure: Bool = false,
         failures: FailedCredentials = FailedCredentials(), refresh: @escaping @Sendable () async -> Bool = { false }
     ) {
@@ -46,7 +47,9 @@ public struct Authenticator: Sendable {
         let parts = header.split(separator: " ")
         if parts.count == 2, parts[0].lowercased() == "bearer", parts[1].utf8.count <= TokenHead.longest {
             let credential = Credential(String(parts[1]))
-            if let known = operators.caller(presenting: credential) { return Admission(caller: known) }
+            if let known = operators.caller(presenting: credential) {
+                return Admission(caller: known) { [operators] in operators.voiding(of: credential) }
+            }
             var claims = tokens.verifiedClaims(of: credential)
             if claims == nil {
                 try failures.requirePatience(with: context.channel, context.logger)

@@ -89,7 +89,11 @@ import Timeline
         defer { try? FileManager.default.removeItem(at: file) }
         let configuration = ServiceConfiguration(SettingsReader(["OPERATOR_KEY_FILE": file.path]), port: 1)
         #expect(
-            throws: ConfigurationError("OPERATOR_KEY_FILE, line 2: expected \"name read|operate|read,operate sha256\"")
+            throws: ConfigurationError(
+                """
+                OPERATOR_KEY_FILE, line 2: expected "name read|operate|read,operate sha256", and an optional expiry \
+                such as 2027-01-31T00:00:00Z
+                """)
         ) {
             _ = try configuration.operatorKeys()
         }

@@ -49,7 +49,7 @@ import Testing
             let host = ServiceHost(
                 name: "naps", configuration: try ServiceConfiguration.reading("--port", String(service.port)),
                 responder: RouteTable().responder(
-                    authenticator: Authenticator(operators: OperatorKeys(), tokens: DeviceTokenVerifier()),
+                    authenticator: Authenticator(operators: OperatorKeyring(), tokens: DeviceTokenVerifier()),
                     metrics: Metrics()), services: [], logger: Logger(label: "naps") { _ in SwiftLogNoOpLogHandler() })
             await #expect(throws: StartupError.portInUse(service.port)) { try await host.run() }
             #expect(

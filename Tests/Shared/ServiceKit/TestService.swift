@@ -90,7 +90,8 @@ struct TestService: Sendable {
         table.addOpenAPI(title: "naps", version: "1")
         let responder = table.responder(
             authenticator: Authenticator(
-                operators: try OperatorKeys(file: "# keys\n\(keys.joined(separator: "\n"))\n"), tokens: verifier,
+                operators: OperatorKeyring(try OperatorKeys(file: "# keys\n\(keys.joined(separator: "\n"))\n")),
+                tokens: verifier,
                 revoked: revoked, insecure: insecure,
                 failures: FailedCredentials(perSecond: failures, metrics: metrics),
                 refresh: refresh), metrics: metrics, rates: rates, slots: slots)

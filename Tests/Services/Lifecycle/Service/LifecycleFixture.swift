@@ -103,7 +103,8 @@ struct LifecycleFixture: Sendable {
             OperatorKeys.line(name: "bob", scopes: [.read], key: readerKey),
         ]
         return Authenticator(
-            operators: try OperatorKeys(file: lines.joined(separator: "\n")), tokens: verifier, revoked: revoked)
+            operators: OperatorKeyring(try OperatorKeys(file: lines.joined(separator: "\n"))), tokens: verifier,
+            revoked: revoked)
     }
 
     // MARK: Requests

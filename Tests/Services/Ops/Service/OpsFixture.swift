@@ -104,7 +104,8 @@ struct OpsFixture: Sendable {
             OperatorKeys.line(name: "p", scopes: [.operate], key: otherKey),
         ]
         let authenticator = Authenticator(
-            operators: try OperatorKeys(file: keys.joined(separator: "\n")), tokens: DeviceTokenVerifier())
+            operators: OperatorKeyring(try OperatorKeys(file: keys.joined(separator: "\n"))),
+            tokens: DeviceTokenVerifier())
         let host = ServiceHost(
             name: "ops", configuration: ServiceConfiguration(SettingsReader(), port: 0),
             responder: table.responder(authenticator: authenticator, metrics: metrics),

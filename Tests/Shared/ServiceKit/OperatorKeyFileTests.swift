@@ -1,0 +1,93 @@
+import Foundation
+@testable import Identity
+import Logging
+import Telemetry
+import TestSupport
+import Testing
+import Timeline
+
+@testable import ServiceKit
+
+/// The file of operators' keys, which may change while the service runs.
+@Suite("Operator key file") struct OperatorKeyFileTests {
+    private static let alice = Credential("alice's key")
+    private static let bob = Credential("bob's key")
+
+    private static func line(_ name: String, _ scopes: Set<Caller.Scope> = [.read, .operate]) -> String {
+        OperatorKeys.line(name: name, scopes: scopes, key: "\(name)'s key")
+    }
+
+    /// Calls the body with a key file, and a function that rewrites it.
+    private func withFile(
+        _ lines: [String], _ body: (OperatorKeyFile, LogLines, (String) throws -> Void) async throws -> Void
+    ) async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: path) }
+        func write(_ text: String) throws { try Data(text.utf8).write(to: path) }
+        try write(lines.joined(separator: "\n"))
+        let log = LogLines()
+        let logger = Logger(label: "keys") { _ in
+            LogOutput(label: "keys", level: .info, format: .json, write: log.append)
+        }
+        let configuration = ServiceConfiguration(SettingsReader(["OPERATOR_KEY_FILE": path.path]), port: 1)
+        try await body(try OperatorKeyFile(configuration, logger: logger), log, write)
+    }
+
+    @Test func `a new key is valid and a removed key invalid after the next reading`() async throws {
+        try await withFile([Self.line("alice")]) { file, _, write in
+            #expect(file.keyring.caller(presenting: Self.alice) != nil)
+            #expect(file.keyring.caller(presenting: Self.bob) == nil)
+            try write(Self.line("bob"))
+            file.reload()
+            #expect(file.keyring.caller(presenting: Self.alice) == nil)
+            #expect(file.keyring.caller(presenting: Self.bob) != nil)
+        }
+    }
+
+    @Test func `the streams of a removed key end, and those of other keys go on`() async throws {
+        try await withFile([Self.line("alice"), Self.line("bob")]) { file, _, write in
+            let removed = file.keyring.voiding(of: Self.alice)
+            let kept = file.keyring.voiding(of: Self.bob)
+            #expect(file.keyring.watches == 2)
+            try write(Self.line("bob"))
+            file.reload()
+            #expect(await removed.first { _ in true } != nil)
+            #expect(file.keyring.watches == 1)
+            // A stream of a key that is already invalid ends at once.
+            #expect(await file.keyring.voiding(of: Self.alice).first { _ in true } != nil)
+            withExtendedLifetime(kept) {}
+        }
+    }
+
+    @Test func `the streams of a key with other scopes end`() async throws {
+        try await withFile([Self.line("alice")]) { file, _, write in
+            let stream = file.keyring.voiding(of: Self.alice)
+            try write(Self.line("alice", [.read]))
+            file.reload()
+            #expect(await stream.first { _ in true } != nil)
+        }
+    }
+
+    @Test func `an invalid file changes nothing, and one log line says so`() async throws {
+        try await withFile([Self.line("alice")]) { file, log, write in
+            try write("alice read")
+            for _ in 0..<3 { file.reload() }
+            #expect(file.keyring.caller(presenting: Self.alice) != nil)
+            #expect(log.all.filter { $0.contains("failed to reload operator keys") }.count == 1)
+            #expect(log.all.contains { $0.contains("OPERATOR_KEY_FILE, line 1") })
+        }
+    }
+
+    @Test func `a key is invalid from its expiry on`() throws {
+        let clock = ManualClock(try #require(Instant("2026-11-25T23:59:59Z")))
+        let keys = try OperatorKeys(file: Self.line("alice") + " 2026-11-26T00:00:00Z")
+        let keyring = OperatorKeyring(keys, clock: clock)
+        #expect(keyring.caller(presenting: Self.alice) != nil)
+        clock.advance(to: try #require(Instant("2026-11-26T00:00:00Z")))
+        #expect(keyring.caller(presenting: Self.alice) == nil)
+    }
+
+    @Test func `a line with an invalid expiry is refused`() {
+        #expect(throws: OperatorKeys.InvalidLine.self) { try OperatorKeys(file: Self.line("alice") + " tomorrow") }
+    }
+}
