@@ -93,6 +93,10 @@ extension Action {
                 ["disposition": "performDefaultHandling"])
         case .register(let app):
             return Call(.push, "PUT", ofApp + "/registration", [device, app], ["environment": "sandbox"])
+        case .requestAuthorization(let app, let isAllowed):
+            return Call(
+                .lifecycle, "POST", ofApp + "/authorization-requests", [device, app],
+                ["options": ["alert", "badge", "sound"], "answer": isAllowed ? "allow" : "deny"])
         }
     }
 }

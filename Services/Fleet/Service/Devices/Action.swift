@@ -30,6 +30,8 @@ public enum Action: Sendable, Equatable {
     case answerChallenge(app: String, challenge: String)
     /// Registers for notifications.
     case register(app: String)
+    /// Asks the user for authorization to send notifications, with the answer of the user.
+    case requestAuthorization(app: String, isAllowed: Bool)
     /// Sets the notification categories.
     case setCategories(app: String)
 
@@ -38,7 +40,7 @@ public enum Action: Sendable, Equatable {
         switch self {
         case .monitorSignificantChanges(let app): app
         case .changeLocation: nil
-        case .register(let app), .setCategories(let app): app
+        case .register(let app), .requestAuthorization(let app, _), .setCategories(let app): app
         case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _),

@@ -20,6 +20,8 @@ public struct SimulatedApp: Sendable, Equatable {
     var wakes: [String] = []
     /// The active background tasks.
     var tasks: [String] = []
+    /// Whether it has asked the user for authorization to send notifications.
+    public internal(set) var hasAsked = false
     /// Whether it has set its notification categories.
     var hasCategories = false
     /// The token for notifications; nil until the app has registered.
@@ -59,7 +61,7 @@ struct Work: Sendable, Equatable {
         /// The user answers a notification without opening its app.
         case reply(String)
         // Work of the code of the app.
-        case askForLocation
+        case askForLocation, askForNotifications
         case crash, download, openSession
         case completeCallback(String, session: String?)
         case completeWake(String, reason: String)
@@ -70,7 +72,7 @@ struct Work: Sendable, Equatable {
         /// Whether the code of the app does the work, so only while it can run.
         var isCode: Bool {
             switch self {
-            case .askForLocation: true
+            case .askForLocation, .askForNotifications: true
             case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
                 .open, .reply:
                 false

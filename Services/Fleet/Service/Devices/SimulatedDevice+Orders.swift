@@ -174,6 +174,9 @@ extension SimulatedDevice {
             guard let app = index(of: name) else { return [] }
             apps[app].pushToken = document["token"]?.string
             return apps[app].model.hasActions && has(.textInputActions) ? [.setCategories(app: name)] : []
+        case (.requestAuthorization(let name, _), .done):
+            if let app = index(of: name) { apps[app].hasAsked = true }
+            return []
         case (.setCategories(let name), .done):
             if let app = index(of: name) { apps[app].hasCategories = true }
             return []

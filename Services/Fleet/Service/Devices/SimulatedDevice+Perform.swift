@@ -16,7 +16,7 @@ extension SimulatedDevice {
             scheduleKeepAlive(after: now)
             return isOnline(at: now) ? [.keepAlive] : []
         case .pickUp: return pickUp(at: now)
-        case .askForLocation: return []
+        case .askForLocation, .askForNotifications: return []
         case .acknowledge(let notification): return [.acknowledge(notification: notification)]
         case .modify(let notification): return [.modify(notification: notification)]
         case .reply(let notification):
@@ -37,6 +37,7 @@ extension SimulatedDevice {
         case .tryOut: return onScreen == app ? [] : open(app, at: now)
         case .register: return apps[app].pushToken == nil ? [.register(app: name)] : []
         case .askForLocation: return askForLocation(app)
+        case .askForNotifications: return askForNotifications(app)
         case .putDown: return putDown(app, at: now)
         case .interrupt:
             guard onScreen == app, apps[app].state == .active else { return [] }
@@ -100,10 +101,7 @@ extension SimulatedDevice {
         drop(app) { $0 == .putDown || $0 == .swipe || $0 == .interrupt || $0 == .dismiss }
         let stay = pace.real(random.interval(apps[app].model.stay), atLeast: .milliseconds(400))
         schedule(.putDown, of: app, at: now + stay)
-        if services.contains(.push), apps[app].model.takesPushes, apps[app].pushToken == nil {
-            drop(app) { $0 == .register }
-            schedule(.register, of: app, at: now)
-        }
+        if services.contains(.push), apps[app].model.takesPushes { wantNotifications(app, at: now) }
         wantLocation(app, at: now)
         if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {

@@ -85,6 +85,25 @@ import Timeline
         #expect(withdrawals > 0)
     }
 
+    @Test func `each app with pushes asks once for notifications, and few users deny`() {
+        var answers: [Bool] = []
+        for seed in 1...60 {
+            var suite = PretendSuite(PretendSuite.device(seed: UInt64(seed), rate: 144), at: PretendSuite.start)
+            suite.run(until: PretendSuite.start + .minutes(10))
+            var asked: Set<String> = []
+            for (_, action) in suite.told {
+                guard case .requestAuthorization(let app, let isAllowed) = action else { continue }
+                #expect(asked.insert(app).inserted, "a repeated question of \(app)")
+                answers.append(isAllowed)
+            }
+            let others = suite.device.apps.filter { !$0.model.takesPushes }.map(\.model.identifier)
+            #expect(asked.isDisjoint(with: others))
+            #expect(suite.device.apps.allSatisfy { $0.hasAsked == asked.contains($0.model.identifier) })
+        }
+        let denied = answers.count { !$0 }
+        #expect(answers.count > 80 && denied > 0 && denied < answers.count / 5, "\(denied) of \(answers.count)")
+    }
+
     /// Orders come at random times, even if they make no sense. Code of an app acts only while its state lets it run.
     @Test func `code of a stopped app never acts`() async throws {
         try await propertyTest(count: 300) { random in

@@ -101,7 +101,7 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
-        case .changeLocation, .monitorSignificantChanges: return .done([:], asOf: offset)
+        case .changeLocation, .monitorSignificantChanges, .requestAuthorization: return .done([:], asOf: offset)
         case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
             .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories:
             return .done([:], asOf: offset)
