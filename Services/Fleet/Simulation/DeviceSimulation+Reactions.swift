@@ -36,12 +36,14 @@ extension DeviceSimulation {
                 schedule(.completeCallback(.didFinishLaunching), of: app, after: Self.answerTime)
             }
             schedule(.startUp, of: app, after: .seconds(1.0))
+            scheduleQuestion(of: app, context)
             startTransfers(.opening, of: app, context)
             scheduleActivity(of: app, context)
             // A scene enters the foreground at a launch too, in this event or in the next one.
             apps[app].isLaunching = !launched.callbacks.contains(.sceneWillEnterForeground)
         case .appActivated(let activated):
             let enters = activated.callbacks.contains { $0 == .willEnterForeground || $0 == .sceneWillEnterForeground }
+            scheduleQuestion(of: app, context)
             if enters, !apps[app].isLaunching {
                 startTransfers(.opening, of: app, context)
                 scheduleActivity(of: app, context)

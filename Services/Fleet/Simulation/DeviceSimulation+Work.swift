@@ -33,7 +33,8 @@ extension DeviceSimulation {
         case .receive(let push): try receive(push, &context)
         case .claimAttempt(let task, let epoch): try claim(task, epoch, &context)
         case .progress(let task, let epoch): try progress(task, epoch, &context)
-        case .startUp, .completeWake, .completeCallback, .crash, .returnFromDownload, .startTransfer, .startActivity,
+        case .startUp, .askForNotifications, .completeWake, .completeCallback, .crash, .returnFromDownload,
+            .startTransfer, .startActivity,
             .stopActivity:
             return
         }
@@ -44,6 +45,7 @@ extension DeviceSimulation {
         guard lifecycle.state.apps[app.id]?.state.isRunning == true else { return }
         switch kind {
         case .startUp: try startUp(index, app, &context)
+        case .askForNotifications: try askForNotifications(app, &context)
         case .completeWake(let wake, let reason, let result, let bytes):
             try complete(wake, reason, result, bytes, of: app, &context)
         case .completeCallback(let callback):

@@ -22,9 +22,8 @@ extension DeviceSimulation {
         for app in scenario.apps { try submit(.install(app: app.id, app.manifest), &context) }
         try settle(&context)
         if group.notifications.allowed == .off {
-            for app in scenario.apps {
-                try submit(
-                    .changeSettings(app: app.id, AppSettings(notifications: .init(authorization: .denied))), &context)
+            for app in scenario.apps where app.notificationAuthorization == .authorized {
+                try denyNotifications(of: app, &context)
             }
         }
         try authorizeLocation(&context)

@@ -22,6 +22,8 @@ enum Work {
     case receive(SentPush)
     /// The code of an app after its launch.
     case startUp
+    /// The code of an app asks for authorization to send notifications.
+    case askForNotifications
     case completeWake(String, WakeReason, HandlerResult, bytes: Int)
     case completeCallback(Callback)
     case crash

@@ -27,6 +27,8 @@ public struct ScenarioApp: Record, Equatable {
     /// The authorization of location that people give at the installation.
     public var location: Defaulted<LocationAuthorization> = .notDetermined
     public var memoryMB: Int?
+    /// How people allow its notifications.
+    public var notificationAuthorization: Defaulted<AuthorizationPlan> = .asked
     /// Whether the app has a notification service extension, which returns after one second.
     public var notificationServiceExtension: Defaulted<Bool> = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
@@ -42,6 +44,7 @@ public struct ScenarioApp: Record, Equatable {
         Manifest(
             backgroundModes: backgroundModes, exitsOnSuspend: exitsOnSuspend, handlersReturn: handlersReturn,
             launchHandlers: launchHandlers, memoryMB: memoryMB,
+            notificationAuthorization: notificationAuthorization.atInstallation,
             notificationServiceExtension: notificationServiceExtension,
             permittedTaskIdentifiers: permittedTaskIdentifiers, scenes: scenes)
     }
@@ -71,6 +74,27 @@ public struct ScenarioApp: Record, Equatable {
         static let memoryMB: Constraint<Int> = .range(1...1_048_576)
         static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers
         static let transfers: Constraint<[TransferPlan]> = .count(0...16)
+    }
+}
+
+/// How people allow the notifications of an app.
+public enum AuthorizationPlan: String, WireEnum {
+    /// The app asks at its first opening. The person allows it, unless the group has ``NotificationHabits/allowed`` `off`.
+    case asked
+    /// The app asks for provisional authorization at its first opening. Before iOS 12 it asks the person.
+    case provisional
+    /// The app never asks.
+    case notDetermined
+    /// The answer was given before the installation, as on a device that was restored from a backup.
+    case authorized, denied
+
+    /// The authorization of a new installation; nil if the app has not asked yet.
+    var atInstallation: NotificationAuthorization? {
+        switch self {
+        case .asked, .provisional, .notDetermined: nil
+        case .authorized: .authorized
+        case .denied: .denied
+        }
     }
 }
 

@@ -63,7 +63,7 @@ public struct BatteryPlan: Record, Equatable {
 public struct NotificationHabits: Record, Equatable {
     /// The time from the presentation to the opening.
     public var after: Defaulted<SpreadSpan> = SpreadSpan.seconds(30, spread: 20)
-    /// The switch *Allow Notifications* of all apps.
+    /// The answer to the questions of all apps, and their switch *Allow Notifications*.
     public var allowed: Defaulted<Switch> = .on
     /// The share of shown notifications that the person opens.
     public var opened: Defaulted<Percent> = Percent.none

@@ -8,8 +8,7 @@ struct ScenarioReaderTests {
     @Test func `an app has the members of a manifest`() throws {
         let app = try #require(ScenarioApp.schema["properties"])
         // Only a health research request needs the entitlement, and the apps of a scenario submit none.
-        // The people of a scenario allow notifications when they install an app.
-        let excluded = ["entitlements", "notificationAuthorization"]
+        let excluded = ["entitlements"]
         for member in try #require(Manifest.schema["properties"]?.members) where !excluded.contains(member.name) {
             #expect(app[member.name] != nil, "\(member.name)")
         }
