@@ -116,6 +116,7 @@ class Phone:
         else:
             self.user("launch" if state == "notRunning" else "open")
         self.wait_for(self.on_screen, "the app on screen")
+        self.lifecycle.call("POST", self.app + "/authorization-requests", {"options": ["alert"], "answer": "allow"})
         task = self.lifecycle.call("POST", self.app + "/tasks", {"name": "save"})
         self.say("→", "begins background task %s" % task["task"])
         self.user("home")

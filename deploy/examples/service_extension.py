@@ -69,6 +69,7 @@ def live(lifecycle, push, app):
     state = lifecycle.call("GET", path)["state"]
     if state != "active":  # Only a running app can register for notifications.
         lifecycle.call("POST", path + "/transitions", {"event": "launch" if state == "notRunning" else "open"})
+    lifecycle.call("POST", path + "/authorization-requests", {"options": ["alert"], "answer": "allow"})
     token = register(push, path)
     lifecycle.call("POST", path + "/transitions", {"event": "home"})
     say("•", "device token %s" % token)
