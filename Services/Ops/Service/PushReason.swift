@@ -87,7 +87,7 @@ extension PushEvent.NotificationDiscarded {
     fileprivate var reasonSources: [PushReasonSource] {
         switch status {
         case .discardedExpired, .discardedStorageFull: [.wait(notification: notification)]
-        case .discardedDisabled: [.settings(of: app)]
+        case .discardedDisabled, .discardedNotAuthorized: [.settings(of: app)]
         case .discardedAppKilled: [.cause(.appEnd)]
         case .discardedNotWoken:
             refusal == .modeNotDeclared || refusal == .unsupportedOnProfile

@@ -75,13 +75,16 @@ import Timeline
             let off = try await story.add(
                 PushEvent.AppUpdated(
                     app: "mail", hasServiceExtension: false, notifications: denied, wakes: true), at: 2)
-            try await story.add(
+            let unasked = try await story.add(
                 PushEvent.AppUpdated(
                     app: "web", hasServiceExtension: false, notifications: NotificationSettings(), wakes: true), at: 2)
             try await story.receive("n2", at: 3)
             let disabled = try await story.add(
                 PushEvent.NotificationDiscarded(app: "mail", notification: "n2", status: .discardedDisabled), at: 3)
             #expect(try await story.reasons(of: disabled) == ["settings \(off)"])
+            let notAsked = try await story.add(
+                PushEvent.NotificationDiscarded(app: "web", notification: "n2", status: .discardedNotAuthorized), at: 3)
+            #expect(try await story.reasons(of: notAsked) == ["settings \(unasked)"])
 
             let lost = try await story.add(PushEvent.DeviceDisconnected(cause: .powerLost, connection: "c1"), at: 4)
             try await story.receive("n3", at: 5)
