@@ -56,7 +56,9 @@ extension TraceScript<PushMachine> {
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "settings.changed":
-            let current: JSON = ["notifications": try JSON(parsing: NotificationSettings().jsonBytes)]
+            var authorized = NotificationSettings()
+            authorized.authorization = .authorized
+            let current: JSON = ["notifications": try JSON(parsing: authorized.jsonBytes)]
             let settings: JSON = ["app": .string(step.app), "settings": current.overlaid(with: with)]
             return try step.event(LifecycleEvent.SettingsChanged.self, overlaidWith: settings)
         case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))

@@ -15,7 +15,7 @@ public struct Manifest: Record, Equatable {
     public var launchHandlers: [String]?
     public var memoryMB: Int?
     /// The authorization for notifications with which a new installation starts, as on a device that was restored from a
-    /// backup. An update ignores it.
+    /// backup; nil for `notDetermined`. An update ignores it.
     public var notificationAuthorization: NotificationAuthorization?
     /// Whether the app has a notification service extension. It has an effect from iOS 10.
     public var notificationServiceExtension: Defaulted<Bool> = false

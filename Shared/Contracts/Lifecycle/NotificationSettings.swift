@@ -18,7 +18,7 @@ public enum NotificationAuthorization: String, WireEnum {
 public struct NotificationSettings: Record, Equatable {
     /// Whether alerts are shown.
     public var alert: Switch = .on
-    public var authorization: NotificationAuthorization = .authorized
+    public var authorization: NotificationAuthorization = .notDetermined
     /// Whether badges are set on the icon of the app.
     public var badge: Switch = .on
     /// Whether critical alerts sound despite the mute switch (from iOS 12).
@@ -42,10 +42,10 @@ public struct NotificationSettingsChange: Record, Equatable {
 }
 
 extension NotificationSettings {
-    /// The settings of a new installation.
+    /// The settings of a new installation. The user has not made a choice yet (Apple, `UNAuthorizationStatus.notDetermined`).
     public init(installing manifest: Manifest) {
         self.init()
-        authorization = manifest.notificationAuthorization ?? .authorized
+        authorization = manifest.notificationAuthorization ?? .notDetermined
     }
 
     /// Returns the settings after a change.
