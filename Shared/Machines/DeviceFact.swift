@@ -90,7 +90,7 @@ extension LifecycleEvent {
             .bluetoothManagerStarted, .bluetoothManagerStopped, .bluetoothEventOccurred, .healthDeliveryEnabled,
             .healthDeliveryDisabled, .healthSampleSaved, .healthUpdateDelivered,
             .notificationAuthorizationDecided, .notificationResponded,
-            .wakeExpiring, .outageRecorded:
+            .wakeProgressed, .wakeExpiring, .outageRecorded:
             nil
         }
     }

@@ -20,6 +20,16 @@ extension Door {
                 "requiresNetworkConnectivity": true, "requiresExternalPower": false, "expirationHandler": true,
             ], \.fetch
         ) { .submitTask(app: DoorSuite.app, $0) },
+        Door(
+            "fetch.BackgroundTaskRequest.continuedProcessing",
+            [
+                "identifier": "app.export.1", "kind": "continuedProcessing", "requiredResources": ["gpu"],
+                "strategy": "fail", "subtitle": "Film", "title": "Export",
+            ]
+        ) { document, suite, _ in
+            let request = try BackgroundTaskRequest(received: document)
+            try suite.submit(.submitTask(app: DoorSuite.app, request), \.fetch)
+        },
     ]
 
     static let ops: [Door] = [

@@ -75,6 +75,10 @@ extension Door {
             let completion = try WakeCompletion(received: document)
             try suite.submit(.completeWake(app: app, wake: suite.wake ?? "w", completion), \.lifecycle)
         },
+        Door("lifecycle.TaskProgress", ["completedUnitCount": 3, "totalUnitCount": 10]) { document, suite, _ in
+            let progress = try TaskProgress(received: document)
+            try suite.submit(.reportProgress(app: app, wake: suite.wake ?? "w", progress), \.lifecycle)
+        },
         .rest(
             ActivityRequest.self,
             ["allowsBackgroundLocationUpdates": true, "pausesLocationUpdatesAutomatically": false], \.lifecycle

@@ -12,7 +12,7 @@ package struct FetchLife: Life {
     package static let apps = ["a", "b", "c"]
 
     package let policy = FetchPolicy.crowded
-    private var random: SplitMix64
+    var random: SplitMix64
     package var runtime: InMemoryRuntime<FetchMachine>
     package private(set) var now = Instant.monday
     package var device: FetchMachine { runtime.state(Self.key) }
@@ -24,7 +24,7 @@ package struct FetchLife: Life {
     }
 
     package mutating func begin() throws {
-        var registration = Registration(profile: chance(2) ? .ios17 : .ios18)
+        var registration = Registration(profile: chance(2) ? .ios26 : chance(2) ? .ios17 : .ios18)
         registration.timeZone = chance(2) ? "Test/TwoHoursEast" : nil
         try tell(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in Self.apps {
@@ -40,8 +40,8 @@ package struct FetchLife: Life {
     private mutating func tasks(of app: String) -> [String] {
         switch app {
         case "a": []
-        case "b": Self.tasks
-        default: chance(4) ? [] : Self.tasks
+        case "b": Self.tasks + ["b.*"]
+        default: chance(4) ? [] : Self.tasks + ["c.*"]
         }
     }
 
@@ -49,7 +49,7 @@ package struct FetchLife: Life {
         var manifest = Manifest(backgroundModes: [.fetch, .processing])
         manifest.permittedTaskIdentifiers = tasks
         // A version of the app with fewer tasks also lacks launch handlers and the entitlement.
-        if tasks.count < Self.tasks.count {
+        if tasks.count <= Self.tasks.count {
             manifest.launchHandlers = Array(tasks.dropFirst(3))
         } else {
             manifest.entitlements = [.backgroundHealthResearch]
@@ -60,7 +60,9 @@ package struct FetchLife: Life {
     @discardableResult
     package mutating func step() throws -> (any Error)? {
         // Running refreshes usually get their answers in time.
-        let isBusy = device.apps.values.contains { $0.running != nil || $0.runningTask != nil }
+        let isBusy = device.apps.values.contains {
+            $0.running != nil || $0.runningTask != nil || !$0.continuedTasks.isEmpty
+        }
         let pause: Int64 = isBusy && !chance(8) ? 40_000 : chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
         try runtime.advance(to: now)
@@ -74,7 +76,7 @@ package struct FetchLife: Life {
         }
     }
 
-    private mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
+    mutating func chance(_ times: Int) -> Bool { Int.random(in: 0..<times, using: &random) == 0 }
     private mutating func anyApp() -> String { Self.apps[Int.random(in: 0..<Self.apps.count, using: &random)] }
 
     private mutating func command() -> FetchCommand {
@@ -91,6 +93,7 @@ package struct FetchLife: Life {
         if let running = device.apps[app]?.runningTask, chance(4) {
             return .simulateTaskExpiration(app: app, identifier: running.submission.identifier)
         }
+        if device.apps[app]?.inForeground == true, chance(2) { return continuedTaskCommand(app) }
         let identifier = device.apps[app]?.tasks.keys.randomElement(using: &random) ?? "t0"
         switch Int.random(in: 0..<20, using: &random) {
         case 0: return .cancelTask(app: app, identifier: identifier)
@@ -125,6 +128,8 @@ package struct FetchLife: Life {
         let isEnding = device.apps.first { $0.value.runningTask?.stopped != nil && $0.value.runningTask?.wake != nil }
         if let (app, record) = isEnding, let running = record.runningTask { return try answer(app, running) }
         if let running = device.apps[app]?.runningTask, !chance(3) { return try answer(app, running) }
+        let continued = device.apps[app]?.continuedTasks.values.first { $0.run != nil }
+        if let run = continued?.run, !chance(3) { return try answer(app, run) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []))
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
@@ -222,7 +227,7 @@ package struct FetchLife: Life {
         return conditions
     }
 
-    private mutating func tell(_ data: some EventData) throws { try runtime.tell(data, of: Self.key, at: now) }
+    mutating func tell(_ data: some EventData) throws { try runtime.tell(data, of: Self.key, at: now) }
 
     /// The wait of an app, from the log.
     package func waits(of app: String) throws -> [PastWait] { try runtime.waits(of: app, Self.key) }

@@ -177,6 +177,9 @@ package struct LifecycleLife: Life {
                 WakeCompletion(
                     pushResult: pick(PushToTalkResult.allCases), result: pick(WakeResult.allCases),
                     success: Bool.random(using: &random)))
+        case 15 where record?.wakes.isEmpty == false:
+            let progress = TaskProgress(completedUnitCount: Int.random(in: 0...4, using: &random), totalUnitCount: 4)
+            return .reportProgress(app: app, wake: record?.wakes.keys.last ?? "none", progress)
         case 15, 16, 17: return .transition(app: app, .launch)
         case 18: return .transition(app: app, .open)
         case 19, 20: return .transition(app: app, .home)

@@ -36,6 +36,7 @@ extension TraceScript<FetchMachine> {
                 return .submitTask(app: app, try BackgroundTaskRequest(json: step.with.without("app")))
             case "cancel": return .cancelTask(app: app, identifier: step.identifier)
             case "cancelAll": return .cancelAllTasks(app: app)
+            case "cancelByUser": return .cancelContinuedTask(app: app, identifier: step.identifier)
             case "simulateLaunch": return .simulateTaskLaunch(app: app, identifier: step.identifier)
             case "simulateExpiration": return .simulateTaskExpiration(app: app, identifier: step.identifier)
             default: throw TraceFailed.unknown(step)

@@ -54,6 +54,9 @@ extension TraceScript<LifecycleMachine> {
         case "completeWake":
             let completion = try WakeCompletion(json: with.without("wake"))
             return .completeWake(app: app, wake: with["wake"]?.string ?? "", completion)
+        case "reportProgress":
+            let progress = try TaskProgress(json: with.without("wake"))
+            return .reportProgress(app: app, wake: with["wake"]?.string ?? "", progress)
         case "startActivity":
             let kind = try ActivityKind(json: with["kind"] ?? .null)
             return .startActivity(app: app, kind, try ActivityRequest(json: with.without("kind")))

@@ -12,6 +12,8 @@ public enum FetchCommand: Sendable, Equatable {
     case cancelTask(app: String, identifier: String)
     /// `BGTaskScheduler.cancelAllTaskRequests()`.
     case cancelAllTasks(app: String)
+    /// The user cancels a continued processing task in the interface of the system.
+    case cancelContinuedTask(app: String, identifier: String)
     /// Runs a pending task request now. It skips the scheduler but obeys the rules of the platform.
     case simulateTaskLaunch(app: String, identifier: String)
     /// Expires a running task.

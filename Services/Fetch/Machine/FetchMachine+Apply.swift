@@ -44,11 +44,11 @@ extension FetchMachine {
             }
         case .refreshRecorded(let event): apply(event, at: time)
         case .taskSubmitted(let event): apply(event, at: time)
-        case .taskCancelled(let event): change(event.app) { $0.tasks.removeValue(forKey: event.identifier) }
+        case .taskCancelled(let event): apply(event)
         case .taskScheduled(let event): apply(event)
         case .taskDue(let event): apply(event, at: time)
         case .taskStarted(let event): apply(event, at: time)
-        case .taskStopped(let event): change(event.app) { $0.runningTask?.stopped = event.cause }
+        case .taskStopped(let event): apply(event)
         case .taskRecorded(let event): apply(event, at: time)
         case .outageRecorded(let event): extendLimits(by: event.until - event.from)
         }
@@ -79,6 +79,7 @@ extension FetchMachine {
         record.declaresFetch = event.declaresFetch ?? record.declaresFetch
         record.declaresProcessing = event.declaresProcessing ?? record.declaresProcessing
         record.permittedTaskIdentifiers = event.permittedTaskIdentifiers ?? record.permittedTaskIdentifiers
+        record.isEntitledToBackgroundGPU = event.isEntitledToBackgroundGPU ?? record.isEntitledToBackgroundGPU
         record.isEntitledToHealthResearch = event.isEntitledToHealthResearch ?? record.isEntitledToHealthResearch
         record.missingLaunchHandlers = event.missingLaunchHandlers ?? record.missingLaunchHandlers
         record.backgroundRefresh = event.backgroundRefresh ?? record.backgroundRefresh

@@ -83,6 +83,7 @@ public struct FetchMachine: Machine {
         case .deadline:
             decision.enforceDeadlines()
             decision.enforceTaskDeadlines()
+            decision.giveUpContinuedTasks()
         }
         decision.scheduleTouched()
     }
@@ -97,6 +98,7 @@ extension Decision<FetchMachine> {
         case .submitTask(let app, let request): try submitTask(app, request)
         case .cancelTask(let app, let identifier): try cancelTask(app, identifier)
         case .cancelAllTasks(let app): try cancelAllTasks(app)
+        case .cancelContinuedTask(let app, let identifier): try cancelContinuedTask(app, identifier)
         case .simulateTaskLaunch(let app, let identifier): try simulateTaskLaunch(app, identifier)
         case .simulateTaskExpiration(let app, let identifier): try simulateTaskExpiration(app, identifier)
         }
@@ -105,6 +107,7 @@ extension Decision<FetchMachine> {
     /// Schedules the apps that an event affects. Time alone changes no choice.
     fileprivate mutating func scheduleTouched() {
         guard state.profile != nil, !events.isEmpty else { return }
+        startContinuedTasks()
         var touched: OrderedSet<String> = []
         for event in events {
             guard let app = event.touchedApp else {
@@ -154,6 +157,9 @@ extension FetchMachine {
             change(name) { app in
                 if let end = app.running?.answerBy { app.running?.answerBy = end + length }
                 if let end = app.runningTask?.answerBy { app.runningTask?.answerBy = end + length }
+                for (identifier, task) in app.continuedTasks {
+                    app.continuedTasks[identifier]?.run?.answerBy = task.run?.answerBy.map { $0 + length }
+                }
             }
         }
     }
@@ -161,7 +167,8 @@ extension FetchMachine {
 
 extension ScheduledApp {
     fileprivate func isConcerned(by outage: Outage) -> Bool {
-        running != nil || runningTask != nil || nextDeadline.map { $0 <= outage.until } ?? false
+        running != nil || runningTask != nil || continuedTasks.values.contains { $0.run != nil }
+            || nextDeadline.map { $0 <= outage.until } ?? false
     }
 }
 

@@ -70,12 +70,17 @@ public struct FetchPolicy: Sendable {
     /// The time for which an app counts as used after an opening.
     public var usedWithin = Interval.days(7)
 
+    /// The maximum number of continued processing tasks that run on a device at one time (our choice; Apple, "Performing
+    /// long-running tasks on iOS and iPadOS", names "a maximum number of concurrent tasks").
+    public static let continuedTasksPerDevice = 2
+
     /// Returns the limit of pending requests of a kind (Apple, `BGTaskScheduler.submit(_:)`: 1 refresh and 10 processing
-    /// tasks). Health research requests count as processing (our choice, since their class inherits from it).
+    /// tasks). Health research requests count as processing (our choice, since their class inherits from it). The limit of
+    /// continued processing is our choice.
     public static func pendingLimit(_ kind: TaskRequestKind) -> Int {
         switch kind {
         case .refresh: 1
-        case .processing, .healthResearch: 10
+        case .processing, .healthResearch, .continuedProcessing: 10
         }
     }
 

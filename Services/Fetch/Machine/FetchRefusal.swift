@@ -53,6 +53,11 @@ public struct FetchRefusal: MachineRefusal {
             "bg_task_too_many_pending_task_requests", "Too many task requests are pending",
             "tooManyPendingTaskRequests (2): an app can have \(limit) pending requests of kind \(kind.rawValue)")
     }
+    public static func immediateRunIneligible(_ reason: String) -> Self {
+        scheduler(
+            "bg_task_immediate_run_ineligible", "Task can't run immediately",
+            "immediateRunIneligible (4): the strategy is \"fail\", and \(reason)")
+    }
     public static func taskNotPermitted(_ reason: String) -> Self {
         scheduler("bg_task_not_permitted", "Task request is not permitted", "notPermitted (3): \(reason)")
     }
@@ -60,6 +65,10 @@ public struct FetchRefusal: MachineRefusal {
         Self(.conflict, code, title, "BGTaskScheduler.Error.\(error).")
     }
 
+    /// Only an app on screen submits a continued processing task, after an action of the user.
+    public static let notInForeground = Self(
+        .conflict, "not_in_foreground", "App is not in the foreground",
+        "An app can submit a continued processing task only in the foreground: open it first.")
     /// The app registers no launch handler for the identifier. On a device an exception ends the app.
     public static func noLaunchHandler(_ identifier: String) -> Self {
         Self(

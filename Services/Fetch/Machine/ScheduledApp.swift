@@ -9,6 +9,8 @@ public struct ScheduledApp: Record, Equatable {
     public var declaresFetch = false
     /// Whether its manifest declares the mode `processing`.
     public var declaresProcessing = false
+    /// Whether it has the entitlement to use the GPU in the background.
+    public var isEntitledToBackgroundGPU = false
     /// Whether it has the entitlement for health research tasks.
     public var isEntitledToHealthResearch = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
@@ -49,6 +51,8 @@ public struct ScheduledApp: Record, Equatable {
     public var tasks: OrderedDictionary<String, PendingTask> = [:]
     /// The run of a task request, from its due time to its end, at most one for each app.
     public var runningTask: RunningTask?
+    /// The continued processing tasks by identifier, in order of submission, in the queue or running.
+    public var continuedTasks: OrderedDictionary<String, ContinuedTask> = [:]
 
     /// Whether it is in the foreground.
     public var inForeground: Bool { state == .foreground }
@@ -63,8 +67,7 @@ public struct ScheduledApp: Record, Equatable {
     /// The next deadline of the app.
     var nextDeadline: Instant? {
         let refresh = running?.answerBy ?? wait?.at
-        guard let task = nextTaskDeadline else { return refresh }
-        return refresh.map { min($0, task) } ?? task
+        return [refresh, nextTaskDeadline, nextContinuedTaskDeadline].compactMap(\.self).min()
     }
 }
 

@@ -68,13 +68,14 @@ extension ScheduledApp {
         switch kind {
         case .refresh: declaresFetch
         case .processing, .healthResearch: declaresProcessing
+        case .continuedProcessing: true
         }
     }
 
     /// Whether the app has the entitlement that a kind needs.
     func isEntitled(to kind: TaskRequestKind) -> Bool {
         switch kind {
-        case .refresh, .processing: true
+        case .refresh, .processing, .continuedProcessing: true
         case .healthResearch: isEntitledToHealthResearch
         }
     }

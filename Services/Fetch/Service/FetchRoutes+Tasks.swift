@@ -25,7 +25,10 @@ extension FetchRoutes {
             try task.requireRequirementsOfItsKind()
             let app = try call.app
             return try await commands.submit(.submitTask(app: app, task), call) { aggregate, _ in
-                (aggregate.state.apps[app]?.tasks[task.identifier]).map { TaskRequestDocument($0) }
+                let record = aggregate.state.apps[app]
+                return task.kind == .continuedProcessing
+                    ? record?.continuedTasks[task.identifier].map { TaskRequestDocument($0) }
+                    : record?.tasks[task.identifier].map { TaskRequestDocument($0) }
             }
         }
         table.add(
@@ -44,6 +47,16 @@ extension FetchRoutes {
         ) { call in
             let identifier = try call.identifier("identifier")
             return try await commands.submit(.cancelTask(app: call.app, identifier: identifier), call)
+        }
+        table.add(
+            .post, Self.requests + "/{identifier}/user-cancellation",
+            "Cancels a continued processing task for the user, in the queue or while it runs",
+            .refuses(
+                FetchRefusal.unknown + [FetchRefusal.noContinuedProcessing.described]
+                    + [FetchRefusal.taskNotRunning("").described])
+        ) { call in
+            let identifier = try call.identifier("identifier")
+            return try await commands.submit(.cancelContinuedTask(app: call.app, identifier: identifier), call)
         }
         table.add(
             .get, Self.app + "/task-runs", "Lists the runs of task requests, newest first", .parameters(.pages),
@@ -76,7 +89,9 @@ extension FetchRoutes {
         let identifier = try call.identifier("identifier")
         let app = try call.app
         return try await commands.submit(command(app, identifier), call) { aggregate, _ in
-            (aggregate.state.apps[app]?.runningTask).map { TaskRunDocument($0) }
+            let record = aggregate.state.apps[app]
+            if let task = record?.continuedTasks[identifier], let run = task.run { return TaskRunDocument(task, run) }
+            return (record?.runningTask).map { TaskRunDocument($0) }
         }
     }
 }
@@ -94,6 +109,23 @@ extension BackgroundTaskRequest {
         if kind != .healthResearch, protectionTypeOfRequiredData != nil {
             errors.append(FieldError(pointer: "/protectionTypeOfRequiredData", detail: "is only for health research"))
         }
+        errors += continuedProcessingErrors
         guard errors.isEmpty else { throw .invalidDocument.with(fieldErrors: errors) }
+    }
+
+    /// The faults of the members that belong to continued processing.
+    private var continuedProcessingErrors: [FieldError] {
+        guard kind == .continuedProcessing else {
+            let present = [
+                ("requiredResources", !requiredResources.isEmpty), ("strategy", strategy != nil),
+                ("subtitle", subtitle != nil), ("title", title != nil),
+            ]
+            return present.filter(\.1).map { name, _ in
+                FieldError(pointer: "/\(name)", detail: "is only for continued processing")
+            }
+        }
+        return [("subtitle", subtitle), ("title", title)].filter { $0.1 == nil }.map { name, _ in
+            FieldError(pointer: "/\(name)", detail: "is missing: continued processing shows it to the user")
+        }
     }
 }

@@ -17,6 +17,9 @@ extension FetchRefusal {
     static let noBackgroundFetch = FetchRefusal.unsupported(.backgroundFetch, on: Generations.standard[.ios6])
     /// The refusal of a generation without task requests, as an example.
     static let noTaskRequests = FetchRefusal.unsupported(.backgroundTaskScheduler, on: Generations.standard[.ios7])
+    /// The refusal of a generation without continued processing, as an example.
+    static let noContinuedProcessing = FetchRefusal.unsupported(
+        .continuedProcessingTasks, on: Generations.standard[.ios18])
     /// The refusals of every call about an app.
     static let unknown: [Problem] = [
         FetchRefusal.deviceNotRegistered.described, FetchRefusal.appNotInstalled("").described,
@@ -34,7 +37,7 @@ extension FetchRefusal {
     /// The refusals of `BGTaskScheduler.submit(_:)`.
     static let submission: [Problem] = [
         FetchRefusal.taskUnavailable(""), .tooManyPendingTaskRequests(.refresh, limit: 0), .taskNotPermitted(""),
-        .noLaunchHandler(""),
+        .noLaunchHandler(""), .notInForeground, .immediateRunIneligible(""), .taskRunning(""),
     ].map(\.described)
 }
 

@@ -19,6 +19,12 @@ struct TaskRequestDocument: Record {
         nextRun = task.wait?.at
         blockers = task.wait?.blockers ?? []
     }
+
+    init(_ task: ContinuedTask) {
+        request = task.request
+        submittedAt = task.submittedAt
+        nextRun = task.run?.dueAt
+    }
 }
 
 /// The run of a task request, in progress or ended. Null means that something has not happened.
@@ -56,6 +62,15 @@ struct TaskRunDocument: Record {
         simulated = record.simulated
     }
 
+    init(_ task: ContinuedTask, _ run: ContinuedTask.Run) {
+        request = run.request
+        identifier = task.request.identifier
+        kind = task.request.kind
+        dueAt = run.dueAt
+        startedAt = run.startedAt
+        stopped = run.stopped
+    }
+
     init(_ running: RunningTask) {
         request = running.request
         identifier = running.submission.identifier
@@ -67,13 +82,18 @@ struct TaskRunDocument: Record {
     }
 }
 
-/// The pending task requests of an app in order of submission, and the run in progress.
+/// The pending task requests of an app in order of submission, and the runs in progress.
 struct TaskRequestList: Record {
+    /// The runs of continued processing tasks.
+    var continued: [TaskRunDocument] = []
     var items: [TaskRequestDocument] = []
     var running: Nullable<TaskRunDocument> = nil
 
     init(_ app: ScheduledApp) {
-        items = app.tasks.values.map(TaskRequestDocument.init)
-        running = app.runningTask.map(TaskRunDocument.init)
+        continued = app.continuedTasks.values.compactMap { task in task.run.map { TaskRunDocument(task, $0) } }
+        items =
+            app.tasks.values.map { TaskRequestDocument($0) }
+            + app.continuedTasks.values.filter { $0.run == nil }.map { TaskRequestDocument($0) }
+        running = app.runningTask.map { TaskRunDocument($0) }
     }
 }

@@ -161,7 +161,8 @@ public struct InstalledApp: Record, Equatable {
         case .voipPush, .voipSocket:
             voipResumptions = voipResumptions.suffix(LifecyclePolicy.voipResumptions - 1) + [time]
         case .fetch, .push, .pushToTalk, .transfer, .region, .significantChange, .visit, .monitor, .refreshTask,
-            .processingTask, .bluetoothCentral, .bluetoothPeripheral, .health, .notificationResponse:
+            .processingTask, .continuedProcessingTask, .bluetoothCentral, .bluetoothPeripheral, .health,
+            .notificationResponse:
             break
         }
     }

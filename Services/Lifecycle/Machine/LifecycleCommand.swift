@@ -20,6 +20,8 @@ public enum LifecycleCommand: Sendable, Equatable {
     case beginTask(app: String, TaskRequest)
     case endTask(app: String, task: String)
     case completeWake(app: String, wake: String, WakeCompletion)
+    /// Reports the progress of a continued processing task.
+    case reportProgress(app: String, wake: String, TaskProgress)
     case startActivity(app: String, ActivityKind, ActivityRequest)
     case stopActivity(app: String, ActivityKind)
     /// Reports an action of the app's code.

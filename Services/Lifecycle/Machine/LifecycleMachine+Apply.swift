@@ -48,6 +48,7 @@ extension LifecycleMachine {
         case .taskEnded(let event): change(event.app, at: time) { $0.tasks.removeValue(forKey: event.task) }
         case .taskExpiring(let event): change(event.app, at: time) { $0.tasks[event.task]?.isExpiring = true }
         case .wakeCompleted(let event): apply(event, at: time)
+        case .wakeProgressed(let event): apply(event)
         case .wakeExpiring(let event):
             change(event.app, at: time) {
                 $0.wakes[event.wake]?.isExpiring = true
@@ -218,7 +219,7 @@ extension LifecycleMachine {
         wake.callReported = event.mustReportCall == false
         wake.kind = event.kind ?? WakeKind(event.reason)
         wake.request = event.request
-        wake.deadline = event.deadline
+        wake.deadline = event.state.isForeground ? nil : event.deadline
         wake.limit = event.limit
         wake.expirationHandler = event.expirationHandler ?? true
         let isAwake = isAwake

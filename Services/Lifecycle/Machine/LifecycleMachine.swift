@@ -117,6 +117,7 @@ extension Decision<LifecycleMachine> {
         case .beginTask(let app, let request): try beginTask(app, request)
         case .endTask(let app, let task): try endTask(app, task)
         case .completeWake(let app, let wake, let completion): try completeWake(app, wake, completion)
+        case .reportProgress(let app, let wake, let progress): try reportProgress(app, wake, progress)
         case .startActivity(let app, let kind, let request): try startActivity(app, kind, request)
         case .stopActivity(let app, let kind): try stopActivity(app, kind)
         case .act(let app, let report): try act(app, report)
@@ -184,7 +185,7 @@ extension Decision<LifecycleMachine> {
         case .taskDue(let due):
             guard let app = due.app else { return }
             wake(
-                app, for: due.kind == .refresh ? .refreshTask : .processingTask, request: due.request,
+                app, for: WakeKind(due.kind), request: due.request,
                 payload: ["identifier": .string(due.identifier)], expirationHandler: due.expirationHandler)
         case .taskStopped(let stopped):
             guard let app = stopped.app else { return }

@@ -86,6 +86,7 @@ extension WakeKind {
         case .region, .significantChange, .visit, .monitor: .locationHandler
         case .refreshTask: .refreshTask
         case .processingTask: .processingTask
+        case .continuedProcessingTask: .continuedProcessingProgress
         case .voipPush: .voipPushHandler
         case .voipSocket: .voipSocket
         case .bluetoothCentral, .bluetoothPeripheral: .bluetoothHandler

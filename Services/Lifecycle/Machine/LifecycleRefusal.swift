@@ -37,6 +37,12 @@ public struct LifecycleRefusal: MachineRefusal {
     public static let successMissing = Self(
         .unprocessable, "success_missing", "Task success is missing",
         "The completion of a task request needs success: true or false.")
+    /// Only `BGContinuedProcessingTask` conforms to `ProgressReporting`.
+    public static func withoutProgress(_ kind: WakeKind) -> Self {
+        Self(
+            .conflict, "wake_without_progress", "Wake has no progress",
+            "A wake of the kind \"\(kind.rawValue)\" has no progress. Only a continued processing task has.")
+    }
     /// The completion needs a `PTPushResult`.
     public static let pushResultMissing = Self(
         .unprocessable, "push_result_missing", "Push result is missing",

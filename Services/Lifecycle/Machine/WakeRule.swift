@@ -25,6 +25,10 @@ struct WakeRule {
     var heedsBackgroundRefresh = true
     /// Whether it can wait, so that Low Power Mode and critical memory pressure block it.
     var isOpportunistic = false
+    /// Whether it also starts while the app is on screen.
+    var startsOnScreen = false
+    /// Whether it never launches the app.
+    var needsProcess = false
     var needsLocation = false
     /// Whether reduced accuracy of location blocks it.
     var needsFullAccuracy = false
@@ -89,6 +93,13 @@ struct WakeRule {
             heedsForceQuit = !profile.has(.processingAfterForceQuit)
             isOpportunistic = true
             answer = .success
+        // The user asked for it on screen, so later changes of settings do not block it (our choice).
+        case .continuedProcessingTask:
+            handler = [.launchHandler]
+            heedsBackgroundRefresh = false
+            startsOnScreen = true
+            needsProcess = true
+            answer = .success
         // A call arrives despite all settings of the user (secondary sources).
         case .voipPush:
             handler = [.didReceiveIncomingPush]
@@ -144,7 +155,7 @@ extension WakeKind {
         case .fetch: .fetchTimeout
         case .push, .newsstand, .pushToTalk: .pushTimeout
         case .transfer: .transferTimeout
-        case .refreshTask, .processingTask: .taskRequestTimeout
+        case .refreshTask, .processingTask, .continuedProcessingTask: .taskRequestTimeout
         case .voipPush: .voipWithoutCall
         case .region, .significantChange, .visit, .monitor, .voipSocket, .bluetoothCentral, .bluetoothPeripheral,
             .health, .notificationResponse:

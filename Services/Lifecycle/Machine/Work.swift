@@ -38,6 +38,8 @@ public struct Wake: Record, Equatable {
     public var kind = WakeKind.fetch
     /// The time of its handler while a limit applies.
     public var limit = Interval.zero
+    /// The last progress of a continued processing task; nil before the first.
+    public var progress: TaskProgress?
     public var request: String?
 
     /// The termination reason without a completion; nil if the app survives.

@@ -70,6 +70,8 @@ public enum TaskResult: String, WireEnum {
 /// The reason why a running task was asked to end early.
 public enum TaskStopCause: String, WireEnum {
     case userReturned
+    /// The user cancelled a continued processing task in the interface of the system.
+    case userCancelled
     /// A condition of the task no longer holds.
     case conditionEnded
     /// A tester requested the end.
@@ -84,14 +86,30 @@ public enum TaskRequestKind: String, WireEnum {
     case processing
     /// `BGHealthResearchTaskRequest`, which is a kind of `BGProcessingTaskRequest`.
     case healthResearch
+    /// `BGContinuedProcessingTaskRequest`.
+    case continuedProcessing
 
     /// Whether the class of the request is `BGProcessingTaskRequest` or inherits from it.
     public var isProcessing: Bool {
         switch self {
-        case .refresh: false
+        case .refresh, .continuedProcessing: false
         case .processing, .healthResearch: true
         }
     }
+}
+
+/// `BGContinuedProcessingTaskRequest.SubmissionStrategy`.
+public enum SubmissionStrategy: String, WireEnum {
+    /// The submission fails if the system can't run the task immediately.
+    case fail
+    /// The request waits in a queue until the system can run the task.
+    case queue
+}
+
+/// `BGContinuedProcessingTaskRequest.Resources`.
+public enum TaskResource: String, WireEnum {
+    /// The GPU in the background. It needs an entitlement.
+    case gpu
 }
 
 /// `FileProtectionType`.

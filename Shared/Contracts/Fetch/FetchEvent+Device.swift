@@ -57,6 +57,8 @@ extension FetchEvent {
         public var forceQuit: Bool?
         /// Whether a wake other than a refresh brought new data, for example a silent push.
         public var hasNewData: Bool?
+        /// Whether the app has the entitlement to use the GPU in the background; nil if unchanged.
+        public var isEntitledToBackgroundGPU: Bool?
         /// Whether the app has the entitlement for health research tasks; nil if unchanged.
         public var isEntitledToHealthResearch: Bool?
         /// The permitted task identifiers for which the app registers no launch handler; nil if unchanged.

@@ -61,8 +61,8 @@ extension FetchEvent {
         public static let type = "fetch.task.started"
 
         /// The time at which it is abandoned unless its end is known. It is later than the limit of the wake, which
-        /// `lifecycle` decides.
-        public var answerBy: Instant
+        /// `lifecycle` decides. Nil for continued processing, which has no limit.
+        public var answerBy: Instant?
         public var app: Nullable<String>
         public var identifier: String
         public var request: String
@@ -121,9 +121,20 @@ public struct BackgroundTaskRequest: Record, Equatable {
     public var requiresExternalPower: Defaulted<Bool> = false
     /// For processing and health research only.
     public var requiresNetworkConnectivity: Defaulted<Bool> = false
+    /// For continued processing only.
+    public var requiredResources: Defaulted<[TaskResource]> = []
+    /// For continued processing only; nil means `queue`.
+    public var strategy: SubmissionStrategy?
+    /// The second line that the user sees. For continued processing only, which needs it.
+    public var subtitle: String?
+    /// The first line that the user sees. For continued processing only, which needs it.
+    public var title: String?
 
     enum Constraints {
         static let identifier: Constraint<String> = .identifier
+        static let requiredResources: Constraint<[TaskResource]> = .count(0...TaskResource.allCases.count)
+        static let subtitle: Constraint<String> = .text(1...128)
+        static let title: Constraint<String> = .text(1...128)
     }
 
     /// Whether the task needs files that a locked device can't open.

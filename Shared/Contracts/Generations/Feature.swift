@@ -61,6 +61,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `PKPushType.complication`, iOS 9.0.
     case complicationPushes
+    /// `BGContinuedProcessingTask`.
+    ///
+    /// Source: Apple, `BGContinuedProcessingTask`, iOS 26.0.
+    case continuedProcessingTasks
     /// Pushes that reload controls.
     ///
     /// Source: Apple, `ControlPushHandler`, iOS 18.0.
@@ -228,6 +232,7 @@ public enum Feature: String, WireEnum {
         case .broadcastChannels: Span("broadcast channels", since: 18)
         case .callReporting: Span("duty to report calls", since: 13)
         case .complicationPushes: Span("pushes for complications", since: 9)
+        case .continuedProcessingTasks: Span("continued processing tasks", since: 26)
         case .controlPushes: Span("pushes for controls", since: 18)
         case .criticalAlerts: Span("critical alerts", since: 12)
         case .earliestBeginDate: Span("earliestBeginDate", since: 11)

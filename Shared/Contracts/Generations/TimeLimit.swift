@@ -20,6 +20,10 @@ public enum TimeLimit: String, WireEnum {
     ///
     /// Source: Apple, "Core Bluetooth Background Processing for iOS Apps": around 10 s.
     case bluetoothHandler
+    /// A `BGContinuedProcessingTask` of an app in the background, from its last progress.
+    ///
+    /// Source: our choice. Apple, `BGContinuedProcessingTask`: the system ends tasks with "minimal or no progress" first.
+    case continuedProcessingProgress
     /// `applicationDidEnterBackground(_:)`.
     ///
     /// Source: Apple, "Preparing your UI to run in the background": 5 s.
@@ -91,6 +95,7 @@ public enum TimeLimit: String, WireEnum {
         case .backgroundTasksInLowPowerMode: [(1, 90), (13, 15)]
         case .backgroundURLSessionHandler: [(1, 30)]
         case .bluetoothHandler: [(1, 10)]
+        case .continuedProcessingProgress: [(1, 60)]
         case .didEnterBackground: [(1, 5)]
         case .fetchHandler: [(1, 30)]
         case .healthHandler: [(1, 30)]
@@ -114,6 +119,7 @@ public enum TimeLimit: String, WireEnum {
         switch self {
         case .backgroundTasksInLowPowerMode: .lowPowerMode
         case .backgroundURLSessionHandler: .backgroundSessions
+        case .continuedProcessingProgress: .continuedProcessingTasks
         case .fetchHandler: .backgroundFetch
         case .healthHandler: .healthDelivery
         case .newsstandHandler: .newsstand

@@ -107,6 +107,8 @@ public enum BackgroundMode: String, WireEnum {
 
 /// An entitlement of an app that affects its execution.
 public enum Entitlement: String, WireEnum {
+    /// A `BGContinuedProcessingTask` of the app may use the GPU in the background.
+    case backgroundGPU = "com.apple.developer.background-tasks.continued-processing.gpu"
     /// The app may use `BGHealthResearchTask`.
     case backgroundHealthResearch = "com.apple.developer.backgroundtasks.healthresearch"
     /// The app may request authorization for critical alerts.

@@ -2,14 +2,15 @@ public import Records
 public import Timeline
 
 extension LifecycleEvent {
-    /// The system woke an app in the background for a limited time.
+    /// The system woke an app in the background for a limited time, or started a continued processing task of an app on
+    /// screen.
     public struct AppWoken: EventData {
         public static let type = "lifecycle.app.woken"
 
         public var app: Nullable<String>
         /// The delegate methods that the system calls, in this order.
         public var callbacks: [Callback]
-        /// The time at which the system kills the app unless the wake is completed.
+        /// The time at which the system kills the app unless the wake is completed. On screen the time is not limited.
         public var deadline: Instant
         /// False for a task without an expiration handler. At the deadline, the system then completes the task as
         /// unsuccessful and does not kill the app.
@@ -67,6 +68,19 @@ extension LifecycleEvent {
         public var refusal: WakeRefusal
         /// The cause of the requested wake, as in `lifecycle.app.woken`.
         public var request: String?
+    }
+
+    /// A continued processing task reported progress.
+    public struct WakeProgressed: EventData {
+        public static let type = "lifecycle.wake.progressed"
+
+        public var app: Nullable<String>
+        public var completedUnitCount: Int
+        /// The time at which the task expires without further progress; nil on screen, where it has no limit.
+        public var deadline: Instant?
+        public var request: String?
+        public var totalUnitCount: Int
+        public var wake: String
     }
 
     /// The time of a wake was nearly over or was shortened, and the system notified its handler.

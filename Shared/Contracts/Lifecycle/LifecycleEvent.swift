@@ -56,6 +56,7 @@ public enum LifecycleEvent: EventFamily {
     case visitReported(VisitReported)
     case notificationAuthorizationDecided(NotificationAuthorizationDecided)
     case notificationResponded(NotificationResponded)
+    case wakeProgressed(WakeProgressed)
     case wakeExpiring(WakeExpiring)
     case wakeExpired(WakeExpired)
     case outageRecorded(OutageRecorded)

@@ -19,7 +19,8 @@ public struct Manifest: Record, Equatable {
     public var notificationAuthorization: NotificationAuthorization?
     /// Whether the app has a notification service extension. It has an effect from iOS 10.
     public var notificationServiceExtension: Defaulted<Bool> = false
-    /// `BGTaskSchedulerPermittedIdentifiers`.
+    /// `BGTaskSchedulerPermittedIdentifiers`. One that ends with `.*` permits the identifiers of continued processing tasks
+    /// that begin with the text before the asterisk.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
     /// `UIApplicationSceneManifest`: whether the app has a scene delegate. It has an effect from iOS 13.
     public var scenes: Defaulted<Bool> = false
@@ -37,10 +38,11 @@ extension Constraint where T == [String] {
     /// At most 32 identifiers, to limit the size of the device's state.
     public static var taskIdentifiers: Constraint<[String]> {
         Constraint(
-            "must have at most 32 identifiers, each with 1 to 128 characters of A-Z a-z 0-9 . _ : -",
+            "must have at most 32 identifiers, each with 1 to 128 characters of A-Z a-z 0-9 . _ : -, with or without .* at "
+                + "the end",
             keywords: [
-                ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]),
+                ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}([.][*])?$"]),
             ]
-        ) { $0.count <= 32 && $0.allSatisfy { isIdentifier($0) } }
+        ) { $0.count <= 32 && $0.allSatisfy { isIdentifier($0.hasSuffix(".*") ? String($0.dropLast(2)) : $0) } }
     }
 }

@@ -73,6 +73,17 @@ public struct WakeCompletion: Record, Equatable {
     }
 }
 
+/// `ProgressReporting.progress` of a continued processing task.
+public struct TaskProgress: Record, Equatable {
+    public var completedUnitCount = 0
+    public var totalUnitCount = 1
+
+    enum Constraints {
+        static let completedUnitCount: Constraint<Int> = .range(0...1_000_000_000_000)
+        static let totalUnitCount: Constraint<Int> = .range(1...1_000_000_000_000)
+    }
+}
+
 /// The options of a new activity. Both apply only to location updates.
 public struct ActivityRequest: Record, Equatable {
     /// `allowsBackgroundLocationUpdates`: needed in the background from iOS 9.

@@ -34,6 +34,8 @@ public enum WakeKind: String, WireEnum {
     case refreshTask
     /// `BGProcessingTask`.
     case processingTask
+    /// `BGContinuedProcessingTask`. It starts while its app is on screen, or later from a queue.
+    case continuedProcessingTask
     /// A PushKit push that announces a call.
     case voipPush
     /// A launch to reopen the VoIP socket after the device started or the app died.
@@ -52,7 +54,7 @@ public enum WakeKind: String, WireEnum {
         case .push, .newsstand, .pushToTalk: .push
         case .transfer: .transfer
         case .region, .significantChange, .visit, .monitor: .location
-        case .refreshTask, .processingTask: .task
+        case .refreshTask, .processingTask, .continuedProcessingTask: .task
         case .voipPush, .voipSocket: .voip
         case .bluetoothCentral, .bluetoothPeripheral: .bluetooth
         case .health: .health
@@ -86,6 +88,8 @@ public enum WakeRefusal: String, WireEnum {
     case memoryPressure
     /// The app has not returned from `willTerminate` yet.
     case terminating
+    /// The process that submitted a continued processing task has ended.
+    case notRunning
     /// The system launches an app for a location event only with the authorization `always`.
     case locationNotAuthorized
     /// The user has reduced the accuracy of location, so regions and conditions are not monitored.

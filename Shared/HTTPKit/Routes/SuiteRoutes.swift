@@ -79,6 +79,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/transitions POST
         /v1/devices/{device}/apps/{app}/visits DELETE PUT
         /v1/devices/{device}/apps/{app}/wakes/{wake}/completion POST
+        /v1/devices/{device}/apps/{app}/wakes/{wake}/progress PUT
         /v1/devices/{device}/conditions PATCH
         /v1/devices/{device}/health-samples POST
         /v1/devices/{device}/interruptions POST
@@ -103,6 +104,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/task-requests/{identifier} DELETE
         /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-expiration POST
         /v1/devices/{device}/apps/{app}/task-requests/{identifier}/simulate-launch POST
+        /v1/devices/{device}/apps/{app}/task-requests/{identifier}/user-cancellation POST
         /v1/devices/{device}/apps/{app}/task-runs GET
         /v1/devices/{device}/budgets GET
         """

@@ -86,6 +86,8 @@ extension Decision<FetchMachine> {
         let change = FetchEvent.AppUpdated(
             app: app, declaresFetch: modes.contains(.fetch).ifChanged(from: known?.declaresFetch),
             declaresProcessing: modes.contains(.processing).ifChanged(from: known?.declaresProcessing ?? false),
+            isEntitledToBackgroundGPU: manifest.entitlements.contains(.backgroundGPU)
+                .ifChanged(from: known?.isEntitledToBackgroundGPU ?? false),
             isEntitledToHealthResearch: manifest.entitlements.contains(.backgroundHealthResearch)
                 .ifChanged(from: known?.isEntitledToHealthResearch ?? false),
             missingLaunchHandlers: missing.ifChanged(from: known?.missingLaunchHandlers ?? []),
@@ -98,6 +100,7 @@ extension Decision<FetchMachine> {
         guard state.apps[app] != nil else { return }
         record(app, .failed)
         recordTask(app, .failed)
+        endContinuedTasks(app, .failed)
         emit(.appRemoved(.init(app: app)))
     }
 
@@ -131,6 +134,7 @@ extension Decision<FetchMachine> {
         if known.runningTask?.startedAt != nil {
             recordTask(app, event.reason == .taskRequestTimeout ? .timedOut : .failed)
         }
+        endContinuedTasks(app, event.reason == .taskRequestTimeout ? .timedOut : .failed)
     }
 
     private mutating func start(_ app: String, _ event: LifecycleEvent.AppWoken) {
@@ -140,6 +144,9 @@ extension Decision<FetchMachine> {
                     .init(
                         answerBy: event.deadline + policy.endLimit, app: app, identifier: running.submission.identifier,
                         request: running.request, wake: event.wake)))
+        }
+        if let (identifier, run) = continuedRun(app, event.reason, event.request) {
+            emit(.taskStarted(.init(app: app, identifier: identifier, request: run.request, wake: event.wake)))
         }
         if event.reason == .fetch, isRunning(event.request, of: app) {
             emit(
@@ -155,6 +162,11 @@ extension Decision<FetchMachine> {
         if let running = runningTask(app, event.reason, event.request) {
             recordTask(
                 app, event.success == true ? .succeeded : running.stopped == nil ? .failed : .stopped,
+                bytesReceived: event.bytesReceived)
+        }
+        if let (identifier, run) = continuedRun(app, event.reason, event.request) {
+            recordContinuedTask(
+                app, identifier, event.success == true ? .succeeded : run.stopped == nil ? .failed : .stopped,
                 bytesReceived: event.bytesReceived)
         }
         guard state.apps[app] != nil else { return }
@@ -177,6 +189,9 @@ extension Decision<FetchMachine> {
     private mutating func refuse(_ app: String, _ event: LifecycleEvent.WakeRefused) {
         if runningTask(app, event.reason, event.request) != nil {
             recordTask(app, .refused, refusal: event.refusal.rawValue)
+        }
+        if let (identifier, _) = continuedRun(app, event.reason, event.request) {
+            recordContinuedTask(app, identifier, .refused, refusal: event.refusal.rawValue)
         }
         guard event.reason == .fetch, isRunning(event.request, of: app) else { return }
         record(app, .refused, refusal: event.refusal.rawValue)

@@ -7,10 +7,12 @@ import Timeline
 extension Decision<FetchMachine> {
     /// `BGTaskScheduler.submit(_:)`: replaces a pending request with the same identifier.
     mutating func submitTask(_ app: String, _ request: BackgroundTaskRequest) throws(FetchRefusal) {
+        guard request.kind != .continuedProcessing else { return try submitContinuedTask(app, request) }
         try require(request.kind.feature)
         let record = try running(app)
         guard record.declares(request.kind) else {
-            throw .taskNotPermitted("the manifest does not declare the mode \"\(request.kind.mode.rawValue)\"")
+            let mode: BackgroundMode = request.kind.isProcessing ? .processing : .fetch
+            throw .taskNotPermitted("the manifest does not declare the mode \"\(mode.rawValue)\"")
         }
         guard record.isEntitled(to: request.kind) else {
             let entitlement = Entitlement.backgroundHealthResearch.rawValue
@@ -31,12 +33,14 @@ extension Decision<FetchMachine> {
 
     /// `BGTaskScheduler.cancel(taskRequestWithIdentifier:)`: does nothing if the request is not pending.
     mutating func cancelTask(_ app: String, _ identifier: String) throws(FetchRefusal) {
-        guard try running(app).tasks[identifier] != nil else { return }
+        let record = try running(app)
+        guard record.tasks[identifier] != nil || record.isQueued(identifier) else { return }
         emit(.taskCancelled(.init(app: app, identifier: identifier)))
     }
 
     mutating func cancelAllTasks(_ app: String) throws(FetchRefusal) {
-        for identifier in try running(app).tasks.keys {
+        let record = try running(app)
+        for identifier in record.tasks.keys.union(record.continuedTasks.keys.filter(record.isQueued)) {
             emit(.taskCancelled(.init(app: app, identifier: identifier)))
         }
     }
@@ -51,7 +55,11 @@ extension Decision<FetchMachine> {
     }
 
     mutating func simulateTaskExpiration(_ app: String, _ identifier: String) throws(FetchRefusal) {
-        guard let running = try schedulable(app).runningTask, running.submission.identifier == identifier else {
+        let record = try schedulable(app)
+        if let run = record.continuedTasks[identifier]?.run {
+            return stopContinuedTask(app, identifier, run, .simulated)
+        }
+        guard let running = record.runningTask, running.submission.identifier == identifier else {
             throw .taskNotRunning(identifier)
         }
         if running.stopped == nil { stop(app, running, .simulated) }
@@ -155,15 +163,5 @@ extension Decision<FetchMachine> {
                     millijoules: spent?.millijoules ?? 0, refusal: result == .refused ? refusal : nil,
                     request: running.request, result: result, simulated: running.simulated,
                     startedAt: running.startedAt)))
-    }
-}
-
-extension TaskRequestKind {
-    /// The mode that the manifest must declare.
-    fileprivate var mode: BackgroundMode {
-        switch self {
-        case .refresh: .fetch
-        case .processing, .healthResearch: .processing
-        }
     }
 }

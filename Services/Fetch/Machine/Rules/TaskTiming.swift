@@ -19,7 +19,8 @@ extension Evaluation {
             let aim = best(
                 grid, from: max(since, start), earliest: start, effectiveInterval: max(policy.floor, policy.leastPace))
             return TaskPlan(aim: aim.clamped, earliest: start.clamped)
-        case .processing, .healthResearch:
+        // Continued processing does not wait for a slot (`ContinuedTaskRules`).
+        case .processing, .healthResearch, .continuedProcessing:
             let start = processingEarliest(task, from: asked)
             return TaskPlan(aim: grid.moment(grid.first(from: max(since, start))).clamped, earliest: start.clamped)
         }
@@ -61,7 +62,8 @@ extension Evaluation {
         case .network:
             switch request.kind {
             case .refresh: mustWait(.network)
-            case .processing, .healthResearch: request.requiresNetworkConnectivity && mustWait(.network)
+            case .processing, .healthResearch, .continuedProcessing:
+                request.requiresNetworkConnectivity && mustWait(.network)
             }
         case .externalPower:
             request.kind.isProcessing && request.requiresExternalPower
@@ -76,7 +78,7 @@ extension Evaluation {
     /// Whether tasks of a kind run after a force quit.
     private func isOutlived(_ kind: TaskRequestKind) -> Bool {
         switch kind {
-        case .refresh: false
+        case .refresh, .continuedProcessing: false
         case .processing, .healthResearch: policy.profile(of: device)?.has(.processingAfterForceQuit) == true
         }
     }
@@ -104,6 +106,7 @@ extension TaskRequestKind {
         switch self {
         case .refresh, .processing: .backgroundTaskScheduler
         case .healthResearch: .healthResearchTasks
+        case .continuedProcessing: .continuedProcessingTasks
         }
     }
 }
@@ -138,10 +141,14 @@ extension FetchMachine {
 
     /// Returns the reason why an app has no Background App Refresh; nil if it has.
     func refreshDenial(of app: ScheduledApp) -> String? {
+        settingsDenial(of: app) ?? (isLowDataMode ? "Low Data Mode is on" : nil)
+    }
+
+    /// Returns the reason in the settings why an app has no Background App Refresh; nil if there is none.
+    func settingsDenial(of app: ScheduledApp) -> String? {
         if isBackgroundRefreshRestricted { return "Background App Refresh is restricted on the device" }
         if backgroundRefresh == .off { return "Background App Refresh is off for the device" }
-        if app.backgroundRefresh == .off { return "Background App Refresh is off for the app" }
-        return isLowDataMode ? "Low Data Mode is on" : nil
+        return app.backgroundRefresh == .off ? "Background App Refresh is off for the app" : nil
     }
 
     /// Returns the refusal of a wake that needs Background App Refresh; nil if it is on.

@@ -30,10 +30,11 @@ extension LifecycleMachine {
             ask(.modeNotDeclared, !rule.modes.contains(where: record.manifest.backgroundModes.contains))
         }
         ask(.deviceOff, !isPoweredOn)
-        ask(.inForeground, rule.needsLocation ? record.isInUse : record.state.isForeground)
+        if !rule.startsOnScreen { ask(.inForeground, rule.needsLocation ? record.isInUse : record.state.isForeground) }
         ask(.terminating, record.ending != nil)
         if rule.needsLocation { ask(.locationNotAuthorized, record.locationAuthorization != .always) }
         if rule.needsFullAccuracy { ask(.accuracyReduced, !record.locationAccuracy.isFull) }
+        if rule.needsProcess { ask(.notRunning, record.state == .notRunning) }
         if rule.heedsForceQuit { ask(.forceQuit, record.forceQuit) }
         if rule.heedsBackgroundRefresh {
             ask(.backgroundRefreshRestricted, restrictions.backgroundRefresh)

@@ -32,6 +32,7 @@ extension Decision<LifecycleMachine> {
             emit(.deviceAwoke(.init(cause: .unlocked, until: now + LifecyclePolicy.awakeTime)))
             tellStatesOnDisplay()
         }
+        if report.memoryPressure == .warning || report.thermal == .serious { expireStalledTasks() }
         // Also for the same pressure as before: the earlier terminations were not enough.
         if let pressure = report.memoryPressure { relieve(pressure) }
         if report.thermal == .critical { coolDown() }

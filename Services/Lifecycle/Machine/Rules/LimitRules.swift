@@ -16,7 +16,8 @@ extension InstalledApp {
             Limit(at: pending.deadline, reason: ending ?? pending.timeout)
         }
         for wake in wakes.values {
-            guard let deadline = wake.deadline, let timeout = wake.timeout else { continue }
+            // On screen only a cancelled task has a deadline, which does not kill the app (our choice).
+            guard let deadline = wake.deadline, let timeout = wake.timeout, !state.isForeground else { continue }
             limits.append(Limit(at: deadline, reason: timeout))
         }
         if !tasks.isEmpty, let taskDeadline { limits.append(Limit(at: taskDeadline, reason: .backgroundTaskTimeout)) }

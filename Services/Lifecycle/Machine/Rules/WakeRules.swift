@@ -6,7 +6,8 @@ import Timeline
 
 // Wakes: the system runs an app in the background, or refuses with a reason.
 extension Decision<LifecycleMachine> {
-    /// Wakes an app or refuses. A suspended app only gets the callback; an app without a process is launched first.
+    /// Wakes an app or refuses. A suspended app only gets the callback; an app without a process is launched first. A
+    /// continued processing task leaves an app on screen there.
     ///
     /// - Parameters:
     ///   - request: the id of the request.
@@ -22,6 +23,7 @@ extension Decision<LifecycleMachine> {
             return refuse(app, kind, blocker?.refusal ?? .unsupportedOnProfile, request)
         }
         rouse(.wake)
+        let isOnScreen = record.state.isForeground
         let launching: [Callback] = record.state == .notRunning ? [.willFinishLaunching, .didFinishLaunching] : []
         emit(
             .appWoken(
@@ -30,8 +32,8 @@ extension Decision<LifecycleMachine> {
                     deadline: now + limit, expirationHandler: expirationHandler ? nil : false, from: record.state,
                     kind: kind.beyondReason, limit: limit,
                     mustReportCall: kind == .voipPush && !profile.has(.callReporting) ? false : nil, payload: payload,
-                    reason: kind.reason, request: request,
-                    taskTime: isFresh(record) ? taskTime : nil,
+                    reason: kind.reason, request: request, state: isOnScreen ? record.state : .background,
+                    taskTime: !isOnScreen && isFresh(record) ? taskTime : nil,
                     wake: identifier())))
     }
 
@@ -92,7 +94,7 @@ extension Decision<LifecycleMachine> {
                         .init(
                             app: app, kind: wake.kind.beyondReason, reason: wake.kind.reason, request: wake.request,
                             wake: id)))
-            } else if deadline <= now, wake.kind.reason == .task, !wake.expirationHandler {
+            } else if deadline <= now, wake.kind.reason == .task, !wake.expirationHandler || record.state.isForeground {
                 failTask(app, id, wake)
             } else if deadline <= now, wake.timeout == nil {
                 emit(.wakeExpired(.init(app: app, request: wake.request, wake: id)))
@@ -102,16 +104,17 @@ extension Decision<LifecycleMachine> {
         }
     }
 
-    /// Ends a task for the scheduler: calls its expiration handler at once. It ignores wakes without a limit (in the
-    /// foreground) and wakes that are already expiring.
+    /// Ends a task for the scheduler: calls its expiration handler at once. It ignores wakes that are already expiring.
+    /// On screen it ends continued processing tasks only.
     mutating func stopTask(_ app: String, _ request: String) {
         for (id, wake) in state.apps[app]?.wakes ?? [:] where wake.kind.reason == .task && wake.request == request {
-            guard let deadline = wake.deadline, !wake.isExpiring else { continue }
+            guard wake.deadline != nil || wake.kind == .continuedProcessingTask, !wake.isExpiring else { continue }
             guard wake.expirationHandler else {
                 failTask(app, id, wake)
                 continue
             }
-            let end = min(deadline, now + LifecyclePolicy.expirationNotice)
+            let notice = now + LifecyclePolicy.expirationNotice
+            let end = wake.deadline.map { min($0, notice) } ?? notice
             emit(.wakeExpiring(.init(app: app, deadline: end, request: request, wake: id)))
         }
         settle(app)

@@ -72,7 +72,8 @@ extension LifecycleEvent: OrderGiver {
             .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
-            .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .activityStarted, .actionReported,
+            .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .wakeProgressed, .activityStarted,
+            .actionReported,
             .regionMonitored, .beaconRegionMonitored, .regionUnmonitored, .monitorOpened, .monitorConditionAdded,
             .monitorConditionRemoved, .monitorConditionChanged, .significantChangesMonitored,
             .significantChangesUnmonitored,
@@ -87,7 +88,7 @@ extension LifecycleEvent: OrderGiver {
 extension LifecycleEvent.AppWoken {
     fileprivate var orderContent: OrderContent {
         OrderContent(
-            .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: deadline,
+            .wake, callbacks.last?.rawValue ?? reason.rawValue, deadline: state.isForeground ? nil : deadline,
             [
                 .init(callbacks), .init("kind", .string((kind?.rawValue ?? reason.rawValue))),
                 .init("limitSeconds", .double(limit.seconds)), .init("payload", payload ?? .null),

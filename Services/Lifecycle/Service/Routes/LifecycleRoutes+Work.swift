@@ -66,6 +66,16 @@ extension LifecycleRoutes {
             let wake = try call.identifier("wake")
             return try await app(after: .completeWake(app: call.app, wake: wake, completion), call)
         }
+        table.add(
+            .put, path + "/wakes/{wake}/progress", "Reports the progress of a continued processing task",
+            body: TaskProgress.self,
+            .refuses(
+                .ofCode(
+                    .alreadyCompleted, .unknownWake("01a2011b-3b10-71e6-b1b4-dfd6cb32bb5f"), .withoutProgress(.fetch)))
+        ) { progress, call in
+            let wake = try call.identifier("wake")
+            return try await app(after: .reportProgress(app: call.app, wake: wake, progress), call)
+        }
     }
 
     private func callback(_ call: Call) throws(Problem) -> Callback {

@@ -39,6 +39,8 @@ enum TaskLaws {
             guard let wait = task.wait else { continue }
             try #require((wait.at == nil) != wait.blockers.isEmpty, "there is a time or a reason")
         }
+        let queued = app.continuedTasks.values.count { $0.run == nil }
+        try #require(queued <= 10 && (queued == 0 || app.state != .notRunning), "the queue ends with the process")
         if let running = app.runningTask {
             try #require(running.startedAt != nil || running.wake == nil)
         }
@@ -53,6 +55,18 @@ enum TaskLaws {
         for event in log {
             let own = try FetchEvent(type: event.type, version: event.version, data: event.data)
             switch own {
+            case .taskDue(let due) where due.kind == .continuedProcessing:
+                try checkContinued(due, device, at: event.time)
+                tally.scheduled[due.kind, default: 0] += 1
+            case .taskStarted(let started) where device.isContinued(started.request): break
+            case .taskStopped(let stop) where device.isContinued(stop.request):
+                try #require(stop.cause == .simulated || stop.cause == .userCancelled)
+                try #require(stopped.insert(stop.request).inserted, "a run is stopped once")
+                tally.stops[stop.cause, default: 0] += 1
+            case .taskRecorded(let record) where record.kind == .continuedProcessing:
+                try #require(device.isContinued(record.request), "only a run in progress ends")
+                try #require(record.result != .stopped || stopped.contains(record.request))
+                tally.results[record.result, default: 0] += 1
             case .taskDue(let due):
                 let name = try #require(due.app)
                 let other = running.updateValue(due, forKey: name)
@@ -83,6 +97,19 @@ enum TaskLaws {
             try #require(since > end - .hours(1), "each run has an end")
         }
         return tally
+    }
+
+    private static func checkContinued(
+        _ due: FetchEvent.TaskDue, _ device: FetchMachine, at moment: Instant
+    ) throws {
+        let all = device.apps.values.flatMap(\.continuedTasks.values)
+        try #require(all.count { $0.run != nil } < FetchPolicy.continuedTasksPerDevice, "the device has room")
+        let task = try #require(device.apps[due.app ?? ""]?.continuedTasks[due.identifier])
+        try #require(task.run == nil, "only a task in the queue comes due")
+        try #require(
+            all.allSatisfy { $0.run != nil || $0.submittedAt >= task.submittedAt }, "the oldest task comes first")
+        try #require(
+            task.request.strategy != .fail || task.submittedAt == moment, "a task that may not wait starts at once")
     }
 
     private static func checkDue(
@@ -128,5 +155,12 @@ enum TaskLaws {
 
     private static func isDue(_ app: String, _ events: [Event]) -> Bool {
         events.contains { $0.type == FetchEvent.TaskDue.type && $0.app == app }
+    }
+}
+
+extension FetchMachine {
+    /// Whether a run belongs to a continued processing task.
+    fileprivate func isContinued(_ run: String) -> Bool {
+        apps.values.contains { $0.continuedTasks.values.contains { $0.run?.request == run } }
     }
 }

@@ -101,6 +101,9 @@ extension LifecycleLife {
         case .processingTask:
             events = try copy.deliver(
                 event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .processing, request: "x")))
+        case .continuedProcessingTask:
+            events = try copy.deliver(
+                event(FetchEvent.TaskDue(app: app, identifier: "t", kind: .continuedProcessing, request: "x")))
         case .significantChange:
             guard device.isPoweredOn, record.significantChanges?.tower != nil else { return false }
             var conditions = ConditionsReport()
@@ -172,7 +175,7 @@ extension WakeKind {
         switch self {
         case .bluetoothCentral, .bluetoothPeripheral, .health, .visit, .monitor: true
         case .fetch, .push, .newsstand, .pushToTalk, .transfer, .region, .significantChange, .refreshTask,
-            .processingTask, .voipPush, .voipSocket, .notificationResponse:
+            .processingTask, .continuedProcessingTask, .voipPush, .voipSocket, .notificationResponse:
             false
         }
     }
