@@ -39,6 +39,7 @@ extension DeviceSimulation {
             scheduleQuestion(of: app, context)
             startTransfers(.opening, of: app, context)
             scheduleActivity(of: app, context)
+            scheduleContinuedTask(of: app, context)
             // A scene enters the foreground at a launch too, in this event or in the next one.
             apps[app].isLaunching = !launched.callbacks.contains(.sceneWillEnterForeground)
         case .appActivated(let activated):
@@ -47,6 +48,7 @@ extension DeviceSimulation {
             if enters, !apps[app].isLaunching {
                 startTransfers(.opening, of: app, context)
                 scheduleActivity(of: app, context)
+                scheduleContinuedTask(of: app, context)
             }
             apps[app].isLaunching = false
         case .appBackgrounded(let left):
@@ -74,6 +76,7 @@ extension DeviceSimulation {
         case .fetch, .task: startTransfers(.refresh, of: app, context)
         case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
         }
+        guard woken.kind != .continuedProcessingTask else { return beginContinuedTask(woken.wake, of: app, context) }
         let handler = context.plan.scenario.apps[app].handler(of: woken.reason)
         var random = draw(.handlers, context)
         var (takes, result) = handler.outcome(&random)

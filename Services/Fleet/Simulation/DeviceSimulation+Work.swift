@@ -34,8 +34,7 @@ extension DeviceSimulation {
         case .claimAttempt(let task, let epoch): try claim(task, epoch, &context)
         case .progress(let task, let epoch): try progress(task, epoch, &context)
         case .startUp, .askForNotifications, .completeWake, .completeCallback, .crash, .returnFromDownload,
-            .startTransfer, .startActivity,
-            .stopActivity:
+            .startTransfer, .startActivity, .stopActivity, .submitContinuedTask, .continueTask:
             return
         }
     }
@@ -56,6 +55,9 @@ extension DeviceSimulation {
         case .startTransfer(let plan): try startTransfer(plan, of: index, app, &context)
         case .startActivity: try startActivity(index, app, &context)
         case .stopActivity: try stopActivity(app, &context)
+        case .submitContinuedTask: try submitContinuedTask(app, &context)
+        case .continueTask(let wake, let part, let parts):
+            try continueTask(wake, part, of: parts, app, &context)
         case .begin, .beginFault, .endFault, .connect, .acknowledge, .modify, .present, .openNotification, .leave,
             .lock, .receive, .claimAttempt, .progress:
             return
@@ -90,7 +92,7 @@ extension DeviceSimulation {
             let kind: TaskRequestKind = number == 0 && app.backgroundModes.contains(.fetch) ? .refresh : .processing
             let isPending = fetch.state.apps[app.id]?.tasks[identifier] != nil
             let mode: BackgroundMode = kind == .refresh ? .fetch : .processing
-            guard !isPending, app.backgroundModes.contains(mode) else { continue }
+            guard !isPending, !identifier.hasSuffix("*"), app.backgroundModes.contains(mode) else { continue }
             try submit(.submitTask(app: app.id, BackgroundTaskRequest(identifier, kind)), &context)
         }
     }

@@ -32,6 +32,8 @@ struct DeviceSimulation {
     var awaited: [String: AwaitedPush] = [:]
     /// The wakes for tasks whose handlers never return.
     var hangingTasks: Set<String> = []
+    /// The number of submitted continued processing tasks.
+    var continuedTasks = 0
     /// The number of the person's uses of apps.
     var uses = 0
     /// The transfers in progress.

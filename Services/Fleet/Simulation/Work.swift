@@ -31,6 +31,9 @@ enum Work {
     case startTransfer(plan: Int)
     case startActivity
     case stopActivity
+    case submitContinuedTask
+    /// A part of the work of a continued processing task is done.
+    case continueTask(wake: String, part: Int, of: Int)
     case claimAttempt(TaskKey, epoch: Int)
     case progress(TaskKey, epoch: Int)
 }

@@ -2,7 +2,7 @@
 public enum RandomPurpose: UInt64, Sendable {
     case groups = 1, openings, forceQuits, periods, outages, updates, sends, audience, faults, handlers, answers,
         transfers
-    case places = 32, accessories, samples, permissions, activities
+    case places = 32, accessories, samples, permissions, activities, continuedProcessing
 }
 
 extension SeededRandom {

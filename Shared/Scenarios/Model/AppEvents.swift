@@ -34,3 +34,12 @@ public struct ActivityPlan: Record, Equatable {
     /// The length of the activity.
     public var takes: Defaulted<SpreadSpan> = SpreadSpan.minutes(20, spread: 10)
 }
+
+/// A continued processing task that an app submits after an opening, such as the export of a video (from iOS 26).
+public struct ContinuedProcessingPlan: Record, Equatable {
+    /// The share of the openings after which the user starts one.
+    public var share: Defaulted<Percent> = Percent.all
+    public var strategy: Defaulted<SubmissionStrategy> = SubmissionStrategy.queue
+    /// The length of the work.
+    public var takes: Defaulted<SpreadSpan> = SpreadSpan.minutes(4, spread: 2)
+}

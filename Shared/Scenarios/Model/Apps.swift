@@ -10,6 +10,8 @@ public struct ScenarioApp: Record, Equatable {
     public var backgroundModes: Defaulted<[BackgroundMode]> = []
     /// Its accessory.
     public var bluetooth: BluetoothPlan?
+    /// Its continued processing tasks. ``manifest`` permits their identifiers.
+    public var continuedProcessing: ContinuedProcessingPlan?
     /// `UIApplicationExitsOnSuspend`.
     public var exitsOnSuspend: Defaulted<Bool> = false
     /// `setMinimumBackgroundFetchInterval(_:)` at each launch: `minimum`, `never` or a number of seconds. Without it, an
@@ -46,8 +48,13 @@ public struct ScenarioApp: Record, Equatable {
             launchHandlers: launchHandlers, memoryMB: memoryMB,
             notificationAuthorization: notificationAuthorization.atInstallation,
             notificationServiceExtension: notificationServiceExtension,
-            permittedTaskIdentifiers: permittedTaskIdentifiers, scenes: scenes)
+            permittedTaskIdentifiers: permittedTaskIdentifiers
+                + (continuedProcessing == nil ? [] : [continuedProcessingPrefix + "*"]),
+            scenes: scenes)
     }
+
+    /// The beginning of the identifiers of its continued processing tasks.
+    public var continuedProcessingPrefix: String { id + ".continued." }
 
     /// Returns the handler of a kind of wakes.
     public func handler(of reason: WakeReason) -> Handler {

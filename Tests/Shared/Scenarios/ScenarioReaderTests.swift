@@ -7,7 +7,7 @@ import Testing
 struct ScenarioReaderTests {
     @Test func `an app has the members of a manifest`() throws {
         let app = try #require(ScenarioApp.schema["properties"])
-        // Only a health research request needs the entitlement, and the apps of a scenario submit none.
+        // Entitlements are for health research and the GPU, which the apps of a scenario do not use.
         let excluded = ["entitlements"]
         for member in try #require(Manifest.schema["properties"]?.members) where !excluded.contains(member.name) {
             #expect(app[member.name] != nil, "\(member.name)")

@@ -60,6 +60,15 @@ import Timeline
         #expect(silent.figures[0].kills == ["memoryPressure": 1])
     }
 
+    @Test(arguments: [("ios26", true), ("ios18", false)])
+    func `a continued processing task goes on after the use of its app`(mix: String, isSupported: Bool) async throws {
+        let pressure = #""for": "4h", "faults": [{"at": "01:05", "for": "1m", "memoryPressure": "warning"}]"#
+        let report = try await run(pressure, app: #", "continuedProcessing": {"takes": "10m"}"#, mix: mix)
+        #expect(report.figures[0].wakes == (isSupported ? ["continuedProcessingTask": 1] : [:]))
+        #expect(report.figures[0].kills == (isSupported ? [:] : ["memoryPressure": 1]))
+        #expect(report.figures.refusedCalls == [:])
+    }
+
     @Test(arguments: [("ios16", true), ("ios15", false)])
     func `a push of Push to Talk wakes its app until the app leaves the channel`(
         mix: String, isWoken: Bool
