@@ -43,7 +43,7 @@ import Timeline
             _ = HTTPChallenge.parse([text]).compactMap { DigestChallenge($0) }
             _ = ReprDigest(["Repr-Digest": text])
             _ = try? UploadChecksum(header: text)
-            _ = try? DraftVersion([.draftVersion: text]).completes([.uploadComplete: text])
+            _ = try? UploadDraftVersion([.draftVersion: text]).completes([.uploadComplete: text])
             _ = try? TusCreation([.uploadConcat: text, .uploadLength: text])
             _ = try? ProviderSession.token(text)
             _ = try? ContentPath(target: "/content/" + text)

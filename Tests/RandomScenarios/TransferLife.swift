@@ -136,7 +136,7 @@ package struct TransferLife: Life {
         let claim = AttemptClaim(
             place, epoch: (task?.epoch ?? 1) - (roll(8) == 0 ? 1 : 0), worker: task?.attempt?.worker ?? "m\(roll(2))")
         let held = task?.bytesReceived ?? 0
-        switch roll(25) {
+        switch roll(28) {
         case 0, 1:
             var configuration = SessionConfiguration()
             configuration.httpMaximumConnectionsPerHost = 2
@@ -182,6 +182,13 @@ package struct TransferLife: Life {
         case 21:
             let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
             return .downloadResuming(app: app, session: id, resumeData: data, RequestChanges(), resumes: roll(3) > 0)
+        case 24:
+            let data = tasks.compactMap(\.error?.resumeData).randomElement(using: &random) ?? "none"
+            return .uploadResuming(app: app, session: id, resumeData: data, RequestChanges(), resumes: roll(3) > 0)
+        case 25:
+            return .createUpload(
+                claim, url: "http://files.example/uploads/\(roll(9))" + (roll(4) == 0 ? Self.longest : ""))
+        case 26: return .resumeUpload(claim, from: roll(520))
         case 22:
             var challenge = AuthenticationChallenge()
             challenge.host = "files.example"

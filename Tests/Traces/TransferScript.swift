@@ -9,7 +9,7 @@ package import TransferCore
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 67
+    package static let fewestTraces = 75
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 
@@ -114,6 +114,14 @@ extension TraceScript<TransferMachine> {
             let blank: JSON = ["url": "http://files.example/f", "method": "POST"]
             let request = try TransferRequest(json: blank.overlaid(with: with))
             return .upload(app: app, session: session, request, .file("f"), resumes: resumes)
+        case "uploadResuming":
+            // `with` is the identifier of the task that produced the resume data.
+            let left = TaskKey(app: app, session: session, task: with.int ?? 1)
+            return .uploadResuming(
+                app: app, session: session, resumeData: player.state.task(left)?.error?.resumeData ?? "", .init(),
+                resumes: resumes)
+        case "createUpload": return .createUpload(claim, url: with.string ?? "http://files.example/uploads/1")
+        case "resumeUpload": return .resumeUpload(claim, from: total)
         case "resume": return .resume(taskKey)
         case "suspend": return .suspend(taskKey)
         case "cancel": return .cancel(taskKey)

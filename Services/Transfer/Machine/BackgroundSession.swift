@@ -10,8 +10,8 @@ public struct AppView: Record, Equatable {
     public var forceQuit = false
     /// The files of the app by name: files to upload, and claimed downloads.
     public var files: OrderedDictionary<String, AppFile> = [:]
-    /// Cancelled downloads by their resume data: the newest ``TransferMachine/keptResumeData``.
-    public var resumable: OrderedDictionary<String, ResumableDownload> = [:]
+    /// Cancelled transfers by their resume data: the newest ``TransferMachine/keptResumeData``.
+    public var resumable: OrderedDictionary<String, ResumableTransfer> = [:]
     /// The sessions of the app by identifier. Two apps can use the same identifier.
     public var sessions: OrderedDictionary<String, BackgroundSession> = [:]
 }

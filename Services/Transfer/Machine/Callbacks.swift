@@ -79,27 +79,3 @@ public enum FileFate: String, WireEnum {
     /// The callback has returned, and the app did not claim the file.
     case gone
 }
-
-/// The bytes and the request of an ended download, which a new task can continue once.
-public struct ResumableDownload: Record, Equatable {
-    public var request: TransferRequest
-    public var file = ""
-    public var epoch = 0
-    public var segments: [Segment] = []
-    public var response: ResponseHead?
-    public var bytesExpected: Int?
-
-    init(_ task: TransferTask) {
-        request = task.request
-        file = task.file
-        epoch = task.epoch
-        segments = task.segments
-        response = task.response
-        bytesExpected = task.bytesExpected
-    }
-
-    /// The storage pieces of its bytes, in order.
-    public var pieces: [StoredPiece] {
-        segments.filter { $0.length > 0 }.map { StoredPiece(length: $0.length, name: "\(file)-\($0.epoch)") }
-    }
-}

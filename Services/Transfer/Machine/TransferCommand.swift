@@ -16,13 +16,16 @@ public enum TransferCommand: Sendable, Equatable {
         app: String, session: String, resumeData: String, RequestChanges, resumes: Bool = false)
     /// Creates an upload task, and resumes it if `resumes` is true.
     case upload(app: String, session: String, TransferRequest, UploadSource, resumes: Bool = false)
+    /// Creates an upload task that continues from resume data, and resumes it if `resumes` is true. Resume data can be
+    /// used once.
+    case uploadResuming(app: String, session: String, resumeData: String, RequestChanges, resumes: Bool = false)
     /// Resumes a suspended task. New tasks are suspended.
     case resume(TaskKey)
     /// Suspends a running task.
     case suspend(TaskKey)
     /// Cancels a task.
     case cancel(TaskKey)
-    /// Cancels a task and keeps its bytes for a resumed download.
+    /// Cancels a task, and keeps its bytes for a new task that continues.
     case cancelByProducingResumeData(TaskKey)
     /// Makes the file of a download, now or when it has finished, a file of the app under a name.
     case claim(TaskKey, name: String)
@@ -44,7 +47,11 @@ public enum TransferCommand: Sendable, Equatable {
     case receiveResponse(AttemptClaim, ResponseHead)
     /// Reports a redirect that the worker follows.
     case followRedirect(AttemptClaim, Redirect)
-    /// Reports the number of bytes of the body that are sent.
+    /// Reports the URL of the resource that the server created for an upload.
+    case createUpload(AttemptClaim, url: String)
+    /// Reports the number of bytes of an interrupted upload that the server has.
+    case resumeUpload(AttemptClaim, from: Int)
+    /// Reports the number of bytes of the body that are sent, from its beginning.
     case reportSent(AttemptClaim, total: Int)
     /// Ends the attempt because the app must answer a challenge first.
     case challenge(AttemptClaim, AuthenticationChallenge)
@@ -84,7 +91,7 @@ public enum UploadSource: Sendable, Equatable {
     public var body: AppFile { if case .body(let file) = self { file } else { AppFile() } }
 }
 
-/// The request fields that a resumed download can change.
+/// The request fields that a resumed transfer can change.
 public struct RequestChanges: Sendable, Equatable {
     public var earliestBeginDate: Instant?
     public var priority: Double?

@@ -66,6 +66,8 @@ extension TransferMachine {
                 task.bytesSent = event.totalBytesSent.heldToBytes
                 task.noteProgress(at: time, undelivered: event.isDelivered ? 0 : event.bytesSent)
             }
+        case .uploadCreated(let event): change(event) { $0.upload = UploadResource(url: event.url) }
+        case .uploadResumed(let event): apply(event)
         case .progressReported(let event):
             change(event) { task in
                 task.undeliveredBytes = 0

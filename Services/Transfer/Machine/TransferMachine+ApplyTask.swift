@@ -34,8 +34,9 @@ extension TransferMachine {
             task.undeliveredResume = nil
         }
         if let data = event.error?.resumeData, let app = event.app, let task = task(event.taskKey) {
-            apps[app]?.keep(ResumableDownload(task), as: data)
+            apps[app]?.keep(ResumableTransfer(task), as: data)
         }
+        change(event) { $0.upload = nil }
         changeSession(event.app, event.session) { session in
             session.undelivered.append(event.task)
             session.hasNews = true
@@ -45,14 +46,14 @@ extension TransferMachine {
     mutating func apply(_ event: TransferEvent.AttemptScheduled) {
         change(event) { task in
             task.epoch = event.epoch
-            task.attempt = Attempt(epoch: event.epoch, from: event.from)
+            task.attempt = Attempt(epoch: event.epoch, from: event.from, uploadDraft: event.uploadDraft)
             task.waiting = nil
             task.waitsUntil = nil
             task.retryAt = nil
-            task.bytesSent = 0
+            task.bytesSent = task.kind == .upload ? event.from : 0
             task.progressAt = nil
             task.currentURL = nil
-            if event.from == 0 { task.forgetBytes() }
+            if event.from == 0 || task.kind == .upload { task.forgetBytes() }
         }
     }
 
@@ -69,27 +70,44 @@ extension TransferMachine {
         change(event) { task in
             if event.from == 0 { task.forgetBytes() }
             if task.response == nil { task.response = event.response }
-            task.attempt?.from = event.from
             // Empty segments would count towards the limit of segments.
             task.segments.removeAll { $0.length == 0 }
             task.segments.append(Segment(epoch: event.epoch, length: 0))
             let rest = event.response.contentLength.map { $0.heldToBytes + event.from.heldToBytes }
             task.bytesExpected = event.from > 0 ? event.response.completeLength ?? rest : rest
+            // The offsets of an upload are about its body, not about the response.
+            guard task.kind == .download else { return }
+            task.attempt?.from = event.from
             if let last = task.attempts.indices.last { task.attempts[last].from = event.from }
             if event.from > 0, !event.isDelivered { task.undeliveredResume = event.from }
         }
     }
 
+    mutating func apply(_ event: TransferEvent.UploadResumed) {
+        change(event) { task in
+            // The server has got bytes since the last resumption, so the delay between attempts begins anew.
+            if event.from > task.upload?.offset ?? 0 { task.failures = 0 }
+            task.upload?.offset = event.from
+            task.bytesSent = event.from
+            task.attempt?.from = event.from
+            guard let last = task.attempts.indices.last else { return }
+            (task.attempts[last].from, task.attempts[last].to) = (event.from, event.from)
+        }
+    }
+
     mutating func apply(_ event: TransferEvent.AttemptEnded) {
         change(event) { task in
-            let broughtBytes = event.to > task.attempt?.from ?? 0
+            let broughtBytes = task.upload == nil && event.to > task.attempt?.from ?? 0
             if task.attempt?.worker != nil, let last = task.attempts.indices.last {
                 task.attempts[last].end = event.end
                 task.attempts[last].to = event.to
             }
             task.attempt = nil
             task.retryAt = event.retryAt
-            if event.end == .resourceChanged { task.forgetBytes() }
+            if event.end == .resourceChanged {
+                task.forgetBytes()
+                task.upload = nil
+            }
             guard event.retryAt != nil else { return }
             task.failures = broughtBytes ? 1 : task.failures + 1
             let isOfConnecting = event.end == .cannotConnect || event.end == .hostNotFound
@@ -99,7 +117,7 @@ extension TransferMachine {
 }
 
 extension AppView {
-    fileprivate mutating func keep(_ left: ResumableDownload, as data: String) {
+    fileprivate mutating func keep(_ left: ResumableTransfer, as data: String) {
         resumable[data] = left
         if resumable.count > TransferMachine.keptResumeData { resumable.removeFirst() }
     }

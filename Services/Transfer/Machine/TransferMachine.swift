@@ -96,9 +96,12 @@ extension Decision<TransferMachine> {
         case .download(let app, let session, let request, let resumes):
             try create(.download, SessionKey(app: app, session: session), request, resumes: resumes)
         case .downloadResuming(let app, let session, let resumeData, let changes, let resumes):
-            try createResuming(SessionKey(app: app, session: session), resumeData, changes, resumes: resumes)
+            try resume(.download, SessionKey(app: app, session: session), resumeData, changes, resumes: resumes)
         case .upload(let app, let session, let request, let source, let resumes):
             try create(.upload, SessionKey(app: app, session: session), request, source, resumes: resumes)
+        case .uploadResuming(let app, let session, let resumeData, let changes, let resumes):
+            try require(.resumableUploads)
+            try resume(.upload, SessionKey(app: app, session: session), resumeData, changes, resumes: resumes)
         case .resume(let taskKey): try resume(taskKey)
         case .suspend(let taskKey): try suspend(taskKey)
         case .cancel(let taskKey): try cancel(taskKey, producesResumeData: false)
@@ -115,6 +118,8 @@ extension Decision<TransferMachine> {
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)
+        case .createUpload(let attempt, let url): try createUpload(attempt, url)
+        case .resumeUpload(let attempt, let offset): try resumeUpload(attempt, from: offset)
         case .reportSent(let attempt, let total): try reportSent(attempt, total: total)
         case .challenge(let attempt, let asked): try challenge(attempt, asked)
         case .report(let attempt, let total): try report(attempt, total: total)

@@ -39,6 +39,8 @@ public struct TransferPolicy: Sendable, Equatable {
     public var stateBytes = 48 << 10
     /// The number of bytes by which the state of a task may grow after its creation.
     public var taskGrowth = 512
+    /// The longest URL of the resource of an upload, in bytes. An upload with a longer one begins anew when interrupted.
+    public var uploadURLBytes = 2048
     /// The size of a state from which a device stores no resume data and no validators of new responses. Interrupted
     /// transfers then restart.
     public var crowdedBytes = 56 << 10

@@ -26,9 +26,12 @@ public struct TransferRefusal: MachineRefusal {
     public static let unsupportedURL = Self(
         .unprocessable, "unsupported_url", "URL is not supported",
         "The URL must be a valid http or https URL without credentials.")
-    public static let unusableResumeData = Self(
-        .unprocessable, "unusable_resume_data", "Resume data can't be used",
-        "The app has no download with this resume data: it was used already, or newer resume data replaced it.")
+    public static func unusableResumeData(_ kind: TransferKind) -> Self {
+        Self(
+            .unprocessable, "unusable_resume_data", "Resume data can't be used",
+            "The app has no \(kind.rawValue) with this resume data: it was used already, or newer resume data replaced it."
+        )
+    }
     public static func unknownFile(_ name: String) -> Self {
         Self(.notFound, "unknown_file", "File does not exist", "The app has no file \(name).")
     }

@@ -14,6 +14,8 @@ public struct TransferTask: Record, Equatable {
     public var hasStarted = false
     /// The file that an upload sends.
     public var body: AppFile?
+    /// The resource of an upload at its server; nil if an interrupted upload begins anew.
+    public var upload: UploadResource?
     /// The rest of `timeoutIntervalForResource`. It is stopped while the task is suspended. Nil for no limit.
     public var timeout: Countdown?
     /// The prefix of the names of its files in storage.
@@ -104,11 +106,12 @@ extension TransferTask {
         undeliveredBytes = (undeliveredBytes.heldToBytes + bytes.heldToBytes).heldToBytes
     }
 
-    mutating func takeOver(_ left: ResumableDownload) {
+    mutating func takeOver(_ left: ResumableTransfer) {
         epoch = left.epoch
         segments = left.segments
         response = left.response
         bytesExpected = left.bytesExpected
+        upload = left.upload
     }
 }
 
@@ -118,6 +121,8 @@ public struct Attempt: Record, Equatable {
     public var epoch = 0
     /// The offset of its first byte.
     public var from = 0
+    /// The version of the draft by which the upload can be resumed; nil if it can't be resumed.
+    public var uploadDraft: UploadDraftVersion?
     /// The transfer worker that carries it out; nil until a worker claims it.
     public var worker: String?
 }

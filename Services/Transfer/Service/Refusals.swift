@@ -10,6 +10,8 @@ extension TransferMachine: FleetMember {}
 extension TransferRefusal {
     /// The refusal of a generation without background sessions, as an example.
     static let noBackgroundSessions = Self.unsupported(.backgroundSessions, on: Generations.standard[.ios6])
+    /// The refusal of a generation whose uploads can't be resumed, as an example.
+    static let noResumableUploads = Self.unsupported(.resumableUploads, on: Generations.standard[.ios16])
 }
 
 extension [Problem] {

@@ -17,7 +17,8 @@ extension TransferRoutes {
         table.add(
             .post, session + "/downloads", "Creates a download task, which is suspended unless resume is true",
             body: DownloadRequest.self, .secrets { $0.withoutSecretHeaders },
-            .status(.created), .refuses(.ofNewTask + [TransferRefusal.unusableResumeData.problem, .originNotAllowed])
+            .status(.created),
+            .refuses(.ofNewTask + [TransferRefusal.unusableResumeData(.download).problem, .originNotAllowed])
         ) { download, call in
             try await create(download.url, download.headers, call) { secret in
                 try download.command(app: call.app, session: call.session, secretHeaders: secret)
@@ -29,7 +30,8 @@ extension TransferRoutes {
             .status(.created),
             .refuses(
                 .ofNewTask + [
-                    TransferRefusal.unknownFile("film").problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
+                    TransferRefusal.unknownFile("film").problem, TransferRefusal.unusableResumeData(.upload).problem,
+                    TransferRefusal.noResumableUploads.problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
                 ] + .ofStoring)
         ) { try await upload($0, $1) }
         table.add(.get, path, "A task", .refuses(.ofDevice(.unknownTask(1)))) { call in
@@ -41,7 +43,7 @@ extension TransferRoutes {
             ("suspend", "Suspends a task", { .suspend($0) }), ("cancel", "Cancels a task", { .cancel($0) }),
             (
                 "cancel-by-producing-resume-data",
-                "Cancels a task; error.resumeData is set if a later download can resume from the received bytes",
+                "Cancels a task; error.resumeData is set if a later task of the same kind can continue",
                 { .cancelByProducingResumeData($0) }
             ),
         ]
@@ -78,18 +80,16 @@ extension TransferRoutes {
 
     private func upload(_ upload: UploadRequest, _ call: Call) async throws -> Reply<TaskDocument> {
         let caller = try call.context.requireCaller(.operate)
-        var (source, problem) = (UploadSource.file(upload.file), Problem?.none)
-        do { source = try await withStorage { try await files.source(upload.file, for: caller) } } catch let fault
-            as Problem
-        {
-            problem = fault
-        }
+        var (source, problem) = (upload.file.map { UploadSource.file($0) }, Problem?.none)
+        do {
+            source = try await withStorage {
+                if let file = upload.file { try await files.source(file, for: caller) } else { nil }
+            }
+        } catch let fault as Problem { problem = fault }
         let found = (source, problem)
-        return try await files.keep(source.body) { file in
+        return try await files.keep(source?.body ?? AppFile()) { file in
             try await create(upload.url, upload.headers, call, problem: found.1, naming: file) { secret in
-                .upload(
-                    app: try call.app, session: try call.session, upload.transferRequest(secretHeaders: secret),
-                    found.0, resumes: upload.resume)
+                try upload.command(app: call.app, session: call.session, found.0, secretHeaders: secret)
             }
         }
     }

@@ -172,6 +172,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: secondary sources, from iOS 8.
     case regionsAfterForceQuit
+    /// Uploads of background sessions continue after an interruption, if the server supports it.
+    ///
+    /// Source: Apple, "Pausing and resuming uploads": "New in iOS 17 and aligned OS versions".
+    case resumableUploads
     /// Scenes: UIKit calls the scene delegate instead of the app delegate when an app enters or leaves the screen.
     ///
     /// Source: Apple, `UISceneDelegate`, iOS 13.0.
@@ -259,6 +263,7 @@ public enum Feature: String, WireEnum {
         case .reducedAccuracy: Span("reduced accuracy of location", since: 14)
         case .refreshSwitchEndsActivities: Span("end of activities with Background App Refresh", since: 7, until: 12)
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
+        case .resumableUploads: Span("resumable uploads", since: 17)
         case .scenes: Span("scenes", since: 13)
         case .silentNotifications: Span("silent notifications", since: 7)
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)

@@ -128,7 +128,8 @@ public struct TransferFailure: Record, Equatable {
     public var domain: String = TransferFailure.domain
     /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 if the user force-quit the app.
     public var reason: Int?
-    /// `NSURLSessionDownloadTaskResumeData`: the id of the partial download, for a resumption.
+    /// `NSURLSessionDownloadTaskResumeData` or `NSURLSessionUploadTaskResumeData`: the id of the partial transfer, for a
+    /// resumption.
     public var resumeData: String?
 
     /// `NSURLErrorCancelled`. All codes are from `NSURLError.h`.

@@ -54,8 +54,10 @@ public enum AttemptEnd: String, WireEnum {
     case digestMismatch
     /// The file to send no longer exists.
     case fileMissing
-    /// The response does not match the stored bytes, which are dropped.
+    /// The response does not match the stored bytes, which are dropped. For an upload: the server has lost the bytes.
     case resourceChanged
+    /// The server could not say how many bytes of an upload it has, or did not take the rest.
+    case uploadNotReady
     /// The network or another condition of the task was lost.
     case conditionsLost
     case suspended, cancelled

@@ -11,6 +11,8 @@ extension TransferEvent {
         public var epoch: Int
         /// The bytes that are already stored or sent.
         public var from: Int
+        /// The version of the draft by which the upload can be resumed; nil for downloads, and if it can't be resumed.
+        public var uploadDraft: UploadDraftVersion?
     }
 
     /// A transfer worker started an attempt.
@@ -65,6 +67,28 @@ extension TransferEvent {
         public var isDelivered: Defaulted<Bool> = true
         public var totalBytesExpectedToSend: Int
         public var totalBytesSent: Int
+    }
+
+    /// The server created a resource for an upload, by which an interrupted upload can be resumed.
+    ///
+    /// Source: draft-ietf-httpbis-resumable-upload: the interim response 104 (Upload Resumption Supported).
+    public struct UploadCreated: TransferTaskEventData {
+        public static let type = "transfer.upload.created"
+
+        public var taskKey: Flattened<TaskKey>
+        public var epoch: Int
+        /// The URL of the resource, from `Location`.
+        public var url: String
+    }
+
+    /// The server said how many bytes of an interrupted upload it has. The attempt sends the rest.
+    public struct UploadResumed: TransferTaskEventData {
+        public static let type = "transfer.upload.resumed"
+
+        public var taskKey: Flattened<TaskKey>
+        public var epoch: Int
+        /// `Upload-Offset`: the number of bytes that the server has.
+        public var from: Int
     }
 
     /// The delegate got the latest progress of a task that it had missed.

@@ -21,6 +21,8 @@ public enum TransferEvent: EventFamily {
     case responseReceived(ResponseReceived)
     case progressMade(ProgressMade)
     case bodySent(BodySent)
+    case uploadCreated(UploadCreated)
+    case uploadResumed(UploadResumed)
     case progressReported(ProgressReported)
     case redirectFollowed(RedirectFollowed)
     case eventsDelivered(EventsDelivered)

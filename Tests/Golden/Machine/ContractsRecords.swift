@@ -65,6 +65,7 @@ extension RecordGoldenTests {
         TransferEvent.AttemptEnded.self, TransferEvent.AttemptScheduled.self, TransferEvent.AttemptStarted.self,
         TransferEvent.BodySent.self, TransferEvent.ChallengeAnswered.self, TransferEvent.ChallengePresented.self,
         TransferEvent.ChallengeReceived.self, TransferEvent.DelayedRequestAnswered.self,
+        TransferEvent.UploadCreated.self, TransferEvent.UploadResumed.self,
         TransferEvent.DelayedRequestDue.self, TransferEvent.DelayedRequestPresented.self,
         TransferEvent.DeviceRemoved.self, TransferEvent.DeviceUpdated.self,
         TransferEvent.DownloadFinished.self, TransferEvent.DownloadReturned.self, TransferEvent.EventsDelivered.self,

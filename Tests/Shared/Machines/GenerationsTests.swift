@@ -27,7 +27,7 @@ import Timeline
         (.processingAfterForceQuit, .ios18, nil),
         (.provisionalAuthorization, .ios12, nil),
         (.pushToStart, .ios17, nil), (.pushToTalk, .ios16, nil), (.refreshSwitchEndsActivities, .ios7, .ios12),
-        (.regionsAfterForceQuit, .ios9, nil),
+        (.regionsAfterForceQuit, .ios9, nil), (.resumableUploads, .ios17, nil),
         (.scenes, .ios13, nil), (.silentNotifications, .ios7, nil), (.tasksNeedAwakeDevice, .ios7, nil),
         (.uiInBackgroundKills, .ios6, .ios6),
         (.userNotificationCenter, .ios12, nil), (.visits, .ios9, nil), (.voipPushes, .ios9, nil),

@@ -38,7 +38,7 @@ extension Decision<TransferMachine> {
                     event.isDelivered = isDelivered
                     event.response = isCrowded ? head.withoutTexts : head
                     event.from = from
-                    event.restarts = from < held || from == 0 && task.hasBegunBefore
+                    event.restarts = from < held || from == 0 && task.hasBegunBefore && task.upload == nil
                 }))
     }
 
@@ -102,11 +102,12 @@ extension Decision<TransferMachine> {
         // A worker that cannot write does not know the total. Bytes that it has reported remain.
         try report(claim, total: max(total, try claimed(claim).bytesReceived))
         let task = try claimed(claim)
-        let isHopeless = task.bytesReceived == 0 && task.connectFailures + 1 >= policy.connectTries
+        let isHopeless =
+            task.bytesReceived == 0 && task.upload == nil && task.connectFailures + 1 >= policy.connectTries
         switch end {
         case .cannotConnect where isHopeless: give(up: claim.taskKey, end, .cannotConnectToHost)
         case .hostNotFound where isHopeless: give(up: claim.taskKey, end, .cannotFindHost)
-        case .connectionLost, .timedOut, .cannotConnect, .hostNotFound: retry(claim.taskKey, end)
+        case .connectionLost, .timedOut, .cannotConnect, .hostNotFound, .uploadNotReady: retry(claim.taskKey, end)
         case .tooManyRedirects: give(up: claim.taskKey, end, .httpTooManyRedirects)
         case .authenticationRequired: give(up: claim.taskKey, end, .userAuthenticationRequired)
         case .serverUntrusted: give(up: claim.taskKey, end, .serverCertificateUntrusted)
@@ -135,7 +136,7 @@ extension Decision<TransferMachine> {
                 .init(taskKey) { event in
                     event.epoch = attempt.epoch
                     event.end = end
-                    event.to = end == .resourceChanged ? 0 : task.bytesReceived
+                    event.to = end == .resourceChanged ? 0 : task.upload == nil ? task.bytesReceived : task.bytesSent
                     event.retryAt = retryAt
                 }))
     }

@@ -41,6 +41,7 @@ public enum ResumeRule {
 
     /// Returns the offset of the next attempt in bytes; 0 if it restarts.
     static func offset(_ task: TransferTask) -> Int {
+        if let upload = task.upload { return upload.offset }
         guard task.kind == .download, task.request.method == "GET", validator(task.response) != nil,
             task.segments.count < TransferMachine.keptSegments
         else { return 0 }
@@ -58,6 +59,6 @@ public enum ResumeRule {
 }
 
 extension TransferTask {
-    /// Whether another task can continue from the stored bytes.
-    var canBeResumed: Bool { ResumeRule.offset(self) > 0 }
+    /// Whether another task can continue: from the stored bytes, or from the bytes that the server of an upload has.
+    var canBeResumed: Bool { upload != nil || ResumeRule.offset(self) > 0 }
 }

@@ -23,13 +23,18 @@ extension Decision<TransferMachine> {
         }
     }
 
-    mutating func createResuming(
-        _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges, resumes: Bool
+    /// Creates a task that continues another one of the same kind.
+    mutating func resume(
+        _ kind: TransferKind, _ key: SessionKey, _ resumeData: String, _ changes: RequestChanges, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
         if changes.earliestBeginDate != nil { try require(.earliestBeginDate) }
-        guard let left = state.apps[key.app]?.resumable[resumeData] else { throw .unusableResumeData }
+        guard let left = state.apps[key.app]?.resumable[resumeData], left.kind == kind else {
+            throw .unusableResumeData(kind)
+        }
         create(session, key, resumes: resumes) { event in
+            event.kind = kind
+            event.body = left.body
             event.request = left.request
             event.request.earliestBeginDate = changes.earliestBeginDate
             event.request.priority = changes.priority ?? left.request.priority
@@ -122,7 +127,9 @@ extension Decision<TransferMachine> {
 
     mutating func cancel(_ taskKey: TaskKey, producesResumeData: Bool) throws(TransferRefusal) {
         try requireRunning(taskKey.app)
-        guard try task(taskKey).state != .completed else { return }
+        let task = try task(taskKey)
+        if producesResumeData, task.kind == .upload { try require(.resumableUploads) }
+        guard task.state != .completed else { return }
         cancel(taskKey, .cancelled, producesResumeData: producesResumeData)
     }
 
@@ -145,13 +152,13 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// Completes a task. With `producesResumeData` the error has resume data if the download can be resumed.
+    /// Completes a task. With `producesResumeData` the error has resume data if the transfer can be resumed.
     mutating func complete(
         _ taskKey: TaskKey, _ error: TransferFailure?, sha256: String? = nil, producesResumeData: Bool = false
     ) {
         guard let task = state.task(taskKey) else { return }
         var error = error
-        if producesResumeData, task.canBeResumed, !isCrowded(by: ResumableDownload(task).binary.count) {
+        if producesResumeData, task.canBeResumed, !isCrowded(by: ResumableTransfer(task).binary.count) {
             error?.resumeData = identifier()
         }
         emit(

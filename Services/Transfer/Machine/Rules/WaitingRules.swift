@@ -38,11 +38,13 @@ extension Decision<TransferMachine> {
 
     private mutating func schedule(_ taskKey: TaskKey, _ task: TransferTask) {
         let from = ResumeRule.offset(task)
+        let uploadDraft = uploadDraft(of: task, in: taskKey.sessionKey)
         emit(
             .attemptScheduled(
                 .init(taskKey) { event in
                     event.epoch = task.epoch &+ 1
                     event.from = from
+                    event.uploadDraft = uploadDraft
                 }))
     }
 

@@ -58,19 +58,20 @@ struct DownloadRequest: Record, Equatable {
     }
 }
 
-/// `uploadTask(with:fromFile:)`.
+/// `uploadTask(with:fromFile:)` or `uploadTask(withResumeData:)`. It has either `url` and `file`, or `resumeData`.
 struct UploadRequest: Record, Equatable {
     var countOfBytesClientExpectsToReceive: Int?
     var countOfBytesClientExpectsToSend: Int?
     var earliestBeginDate: Instant?
     /// The name of a file of the app, or an upload: `/files/{upload}`, `/uploads/{upload}` or its URL.
-    var file = ""
+    var file: String?
     var headers: Defaulted<OrderedDictionary<String, String>> = [:]
     var method: Defaulted<String> = "POST"
     var priority: Double?
     /// Whether the new task is resumed at once. Otherwise it is suspended, as on iOS.
     var resume: Defaulted<Bool> = false
-    var url = ""
+    var resumeData: String?
+    var url: String?
 
     enum Constraints {
         static let countOfBytesClientExpectsToReceive: Constraint<Int> = .range(0...Int.max)
@@ -82,10 +83,36 @@ struct UploadRequest: Record, Equatable {
             ["POST", "PUT", "PATCH"].contains($0)
         }
         static let priority: Constraint<Double> = .range(0...1)
+        static let resumeData: Constraint<String> = .text(1...64)
         static let url: Constraint<String> = .text(1...2048)
     }
 
-    func transferRequest(secretHeaders: String?) -> TransferRequest {
+    /// - Parameter source: the bytes of an upload that is not resumed.
+    /// - Throws: `invalid_document` unless it has either `url` and `file`, or `resumeData`.
+    func command(
+        app: String, session: String, _ source: UploadSource?, secretHeaders: String?
+    ) throws(Problem) -> TransferCommand {
+        switch (url, source, resumeData) {
+        case (let url?, let source?, nil):
+            return .upload(
+                app: app, session: session, transferRequest(url, secretHeaders: secretHeaders), source, resumes: resume)
+        case (nil, nil, let resumeData?):
+            guard headers.separated.open.isEmpty else {
+                throw .invalidDocument.with(
+                    detail:
+                        "headers: a resumed upload has the headers of its first request; only Authorization and "
+                        + "Cookie are sent again")
+            }
+            return .uploadResuming(
+                app: app, session: session, resumeData: resumeData,
+                RequestChanges(
+                    earliestBeginDate: earliestBeginDate, priority: priority, secretHeaders: secretHeaders),
+                resumes: resume)
+        default: throw .invalidDocument.with(detail: "either url and file, or resumeData is required")
+        }
+    }
+
+    private func transferRequest(_ url: String, secretHeaders: String?) -> TransferRequest {
         var request = TransferRequest(url: url)
         request.method = method
         request.headers = headers.separated.open

@@ -1,3 +1,4 @@
+import Contracts
 import HTTPKit
 import Hummingbird
 import NIOCore
@@ -12,7 +13,7 @@ struct DraftFault: Error {
     private var more: [JSON.Member] = []
 
     /// The client's offset is not the end of the upload.
-    static func mismatchingOffset(_ provided: Int, of upload: Upload, _ version: DraftVersion) -> DraftFault {
+    static func mismatchingOffset(_ provided: Int, of upload: Upload, _ version: UploadDraftVersion) -> DraftFault {
         var problem = Problem.mismatchingOffset
         problem.headers[.uploadOffset] = String(upload.received)
         version.tell(upload.isComplete, in: &problem.headers)

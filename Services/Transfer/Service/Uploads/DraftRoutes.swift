@@ -1,3 +1,4 @@
+import Contracts
 import HTTPKit
 import HTTPTypes
 import Hummingbird
@@ -6,7 +7,7 @@ import NIOCore
 import Records
 import Timeline
 
-/// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. ``DraftVersion`` has the differences of its versions.
+/// Uploads by draft-ietf-httpbis-resumable-upload: `/uploads`. ``UploadDraftVersion`` has the differences of its versions.
 struct DraftRoutes: Sendable {
     static let mediaType = "application/partial-upload"
 
@@ -26,11 +27,11 @@ struct DraftRoutes: Sendable {
             .post, all, "Creates an upload and sends 104 with its location before it reads the body (IETF draft)",
             .takesContent, .ignoresIdempotencyKey, .status(.created),
             .refuses([.draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut] + .ofStoring)
-        ) { call in try await answer { try await create(call, try DraftVersion(call.request.headers)) } }
+        ) { call in try await answer { try await create(call, try UploadDraftVersion(call.request.headers)) } }
         table.add(
             .head, one, "The offset of an upload (IETF draft)", .status(.noContent),
             .refuses([.draftVersion, .uploadGone, .invalidHeader])
-        ) { try await head($0, try DraftVersion($0.request.headers)) }
+        ) { try await head($0, try UploadDraftVersion($0.request.headers)) }
         table.add(
             .patch, one, "Appends to an upload (IETF draft)", .takesContent, .status(.noContent, .created),
             .refuses(
@@ -38,7 +39,7 @@ struct DraftRoutes: Sendable {
                     .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted,
                     .mismatchingOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
                 ] + .ofStoring)
-        ) { call in try await answer { try await patch(call, try DraftVersion(call.request.headers)) } }
+        ) { call in try await answer { try await patch(call, try UploadDraftVersion(call.request.headers)) } }
         table.add(.delete, one, "Cancels an upload (IETF draft)", .refuses([.uploadGone])) { call in
             try await store.take(call.context, .operate) { upload, _ in
                 try await store.delete(upload)
@@ -60,7 +61,7 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func create(_ call: Call, _ version: DraftVersion) async throws -> Response {
+    private func create(_ call: Call, _ version: UploadDraftVersion) async throws -> Response {
         let (request, context) = (call.request, call.context)
         let completes = version.completes(request.headers)
         let length = try length(request, version, completes ?? true, from: 0)
@@ -85,7 +86,7 @@ struct DraftRoutes: Sendable {
         return Response(status: .created, headers: headers)
     }
 
-    private func head(_ call: Call, _ version: DraftVersion) async throws -> Response {
+    private func head(_ call: Call, _ version: UploadDraftVersion) async throws -> Response {
         let state: [HTTPField.Name] = [.uploadOffset, .uploadComplete, .uploadIncomplete]
         if version.refusesStateInHead, state.contains(where: { call.request.headers[$0] != nil }) {
             throw Problem.invalidHeader.with(
@@ -99,7 +100,7 @@ struct DraftRoutes: Sendable {
         }
     }
 
-    private func patch(_ call: Call, _ version: DraftVersion) async throws -> Response {
+    private func patch(_ call: Call, _ version: UploadDraftVersion) async throws -> Response {
         let (request, context) = (call.request, call.context)
         if version.knowsPartialUpload, request.headers[.contentType] != Self.mediaType {
             throw Problem.uploadType.with(.acceptPatch, Self.mediaType)
@@ -133,7 +134,8 @@ struct DraftRoutes: Sendable {
     }
 
     private func append(
-        _ request: Request, _ context: ServiceContext, to upload: Upload, _ completes: Bool, _ version: DraftVersion,
+        _ request: Request, _ context: ServiceContext, to upload: Upload, _ completes: Bool,
+        _ version: UploadDraftVersion,
         _ understands: Bool, _ active: ActiveUploads.ActiveUpload
     ) async throws -> Upload {
         var append = UploadAppend(request, completes ? .withBody : .not)
@@ -151,7 +153,7 @@ struct DraftRoutes: Sendable {
 
     /// Returns the length of the upload, from `Upload-Length` or from the end of the body.
     private func length(
-        _ request: Request, _ version: DraftVersion, _ completes: Bool, from offset: Int
+        _ request: Request, _ version: UploadDraftVersion, _ completes: Bool, from offset: Int
     ) throws(DraftFault) -> Int? {
         let announced = request.headers[.contentLength].flatMap(naturalNumber)
         let implied = completes ? announced.map { offset + $0 } : nil
@@ -165,15 +167,15 @@ struct DraftRoutes: Sendable {
         address.url(of: "/uploads/\(upload.id)", asked: request)
     }
 
-    private func interim(_ version: DraftVersion) -> HTTPFields { [.draftVersion: version.rawValue] }
+    private func interim(_ version: UploadDraftVersion) -> HTTPFields { [.draftVersion: version.rawValue] }
 
-    private func describe(_ upload: Upload, _ version: DraftVersion, in headers: inout HTTPFields) {
+    private func describe(_ upload: Upload, _ version: UploadDraftVersion, in headers: inout HTTPFields) {
         headers[.uploadOffset] = String(upload.received)
         version.tell(upload.isComplete, in: &headers)
         if version.knowsPartialUpload, !upload.isComplete { headers[.uploadLimit] = limits(upload, version) }
     }
 
-    private func limits(_ upload: Upload, _ version: DraftVersion) -> String {
+    private func limits(_ upload: Upload, _ version: UploadDraftVersion) -> String {
         let remaining = upload.expiresAt.map { ($0.milliseconds - RealClock().now.milliseconds) / 1000 }
         return "max-size=\(store.limits.maxSize)" + (remaining.map { ", \(version.age)=\(max(0, $0))" } ?? "")
     }

@@ -21,8 +21,8 @@ struct AttemptAssignment: Record {
         shape = state.network.shape
     }
 
-    /// The first requested byte; 0 for the whole resource.
-    var offset: Int { task.attempt?.from ?? 0 }
+    /// The first requested byte of a download; 0 for the whole resource, and for an upload.
+    var offset: Int { task.kind == .download ? task.attempt?.from ?? 0 : 0 }
 
     /// The request, without its body.
     var request: FetchRequest {

@@ -9,10 +9,10 @@ import TransferCore
 
 /// The request and response of one attempt.
 struct AttemptExchange: Sendable {
-    private let order: AttemptAssignment
-    private let runner: AttemptRunner
+    let order: AttemptAssignment
+    let runner: AttemptRunner
     private let answers: AppAnswers
-    private let body: FileBody?
+    let body: FileBody?
     private let shaper: Shaper
     private let written = Written()
     private let onProgress: @Sendable () -> Void
@@ -98,20 +98,35 @@ struct AttemptExchange: Sendable {
             }
             for (name, value) in secret.values { request.headers.replaceOrAdd(name: name, value: value) }
         }
-        let fetch = HTTPFetch(
+        guard let version = order.task.attempt?.uploadDraft else { return try await run(fetch(request), to: reception) }
+        let client = UploadClient(version: version)
+        guard let upload = order.task.upload else { return try await create(request, client, to: reception) }
+        return try await resume(upload, request, client, to: reception)
+    }
+
+    /// Returns a fetch of this attempt.
+    func fetch(_ request: FetchRequest) -> HTTPFetch {
+        let runner = runner
+        return HTTPFetch(
             origins: runner.origins, request: request,
             idleTimeout: .milliseconds(order.configuration.timeoutIntervalForRequest.milliseconds), shaper: shaper,
             decide: answers.decide,
             onRedirect: { redirect in try await runner.submit(.followRedirect(runner.claim, redirect)) })
+    }
+
+    /// Runs a fetch and stores its response.
+    ///
+    /// - Parameter check: throws a ``FetchFailure`` for a response that is not the result.
+    /// - Returns: whether the bytes have the digest that the server sent; true if it sent none.
+    func run(
+        _ fetch: HTTPFetch, to reception: ResponseReceiver, check: (HTTPClientResponse) throws -> Void = { _ in }
+    ) async throws -> Bool {
         var digest: ReprDigest?
         try await fetch.run { response in
-            let head = ResponseHead(response, askedForRange: order.offset > 0)
-            guard let order = try await runner.submit(.receiveResponse(runner.claim, head)),
-                let attempt = order.task.attempt, attempt.epoch == runner.claim.epoch
-            else { throw TransferRefusal.staleAttempt }
-            try await reception.begin(at: attempt.from)
+            try check(response)
+            try await accept(response, reception)
             // 416 means that no bytes are left. Its body is not part of the file.
-            if head.status == 416, self.order.offset > 0 { return }
+            if response.status == .rangeNotSatisfiable, order.offset > 0 { return }
             digest = ReprDigest(response.headers)
             var iterator = response.body.makeAsyncIterator()
             while let buffer = try await Self.next(&iterator) {
@@ -123,6 +138,24 @@ struct AttemptExchange: Sendable {
         guard let digest else { return true }
         _ = try await reception.flush()
         return try await reception.keeps(digest)
+    }
+
+    /// Reports the head of the result, and begins to receive its body.
+    func accept(_ response: HTTPClientResponse, _ reception: ResponseReceiver) async throws {
+        let head = ResponseHead(response, askedForRange: order.offset > 0)
+        let current = try await current(.receiveResponse(runner.claim, head))
+        try await reception.begin(at: current.offset)
+    }
+
+    /// Submits a command, and returns the attempt after it.
+    ///
+    /// - Throws: `stale_attempt` if the command has ended the attempt.
+    @discardableResult
+    func current(_ command: TransferCommand) async throws -> AttemptAssignment {
+        guard let current = try await runner.submit(command), current.task.attempt?.epoch == runner.claim.epoch else {
+            throw TransferRefusal.staleAttempt
+        }
+        return current
     }
 
     private static func next(_ iterator: inout HTTPClientResponse.Body.AsyncIterator) async throws -> ByteBuffer? {

@@ -71,7 +71,7 @@ import TransferCore
             if Bool.random(using: &random) { headers[.draftVersion] = versions.text(&random) }
             guard
                 let version = try Self.unlessRefused(
-                    as: .draftVersion, { () throws(Problem) in try DraftVersion(headers) })
+                    as: .draftVersion, { () throws(Problem) in try UploadDraftVersion(headers) })
             else { return }
             try #require(version.rawValue == headers[.draftVersion] ?? "8")
             let told = headers[version == .three ? .uploadIncomplete : .uploadComplete]

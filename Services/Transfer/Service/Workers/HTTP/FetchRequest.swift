@@ -9,6 +9,8 @@ struct FetchRequest: Sendable {
     var method = HTTPMethod.GET
     var headers: HTTPHeaders = [:]
     var body: FileBody?
+    /// Called with each interim response. It must not block.
+    var onInterim: InterimListeners.Listener?
 
     /// Returns the origin and target of the URL.
     ///
@@ -32,11 +34,13 @@ struct FetchRequest: Sendable {
         return next
     }
 
-    private mutating func dropBody() {
+    /// Removes the body with the fields about it.
+    mutating func dropBody() {
         body = nil
-        for name in ["Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Digest"] {
-            headers.remove(name: name)
-        }
+        for name in [
+            "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Digest",
+            "Upload-Complete", "Upload-Incomplete", "Upload-Offset", "Upload-Draft-Interop-Version",
+        ] { headers.remove(name: name) }
     }
 }
 

@@ -19,6 +19,23 @@ struct FileBody: Sendable {
         meter = BodyMeter(report, onSent)
     }
 
+    private init(_ pieces: [FilePiece], _ meter: BodyMeter) {
+        self.pieces = pieces
+        self.meter = meter
+    }
+
+    /// Returns the rest of the body after a number of bytes. The meter counts these bytes as sent.
+    func rest(after offset: Int) -> FileBody {
+        var left = offset
+        let rest = pieces.map { piece in
+            let skipped = min(left, piece.range.count)
+            left -= skipped
+            return FilePiece(file: piece.file, range: piece.range.lowerBound + skipped..<piece.range.upperBound)
+        }
+        meter.begin(at: offset)
+        return FileBody(rest, meter)
+    }
+
     /// In bytes.
     var length: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
@@ -35,6 +52,8 @@ struct FileBody: Sendable {
 final class BodyMeter: Sendable {
     private struct State {
         var tries = 0
+        /// The bytes before the first one of each try.
+        var base = 0
         var sent = 0
         var pace = Pace()
     }
@@ -52,11 +71,13 @@ final class BodyMeter: Sendable {
     /// The number of tries so far.
     var tries: Int { state.withLock(\.tries) }
 
+    fileprivate func begin(at base: Int) { state.withLock { ($0.base, $0.sent) = (base, base) } }
+
     /// - Returns: the number of the new try.
     fileprivate func restart() -> Int {
         state.withLock { state in
             state.tries += 1
-            state.sent = 0
+            state.sent = state.base
             return state.tries
         }
     }

@@ -23,6 +23,8 @@ struct HTTPFetch: Sendable {
     var decide: ChallengeDecider = { _ in .acceptAnswer }
     /// Called before a redirect is followed.
     var onRedirect: @Sendable (Redirect) async throws -> Void = { _ in }
+    /// Called with each interim response to a request for the URL. It must not block.
+    var onInterim: (@Sendable (HTTPResponseHead, _ url: String) -> Void)?
 
     /// Sends the request and calls `receive` with the last response while it arrives. Then closes the connection.
     ///
@@ -44,6 +46,10 @@ struct HTTPFetch: Sendable {
             redirect = nil
             if let field = authenticator.authorization(request.method, destination) {
                 request.headers.replaceOrAdd(name: field.name, value: field.value)
+            }
+            if let onInterim {
+                let url = request.url
+                request.onInterim = { interim in onInterim(interim, url) }
             }
             let next: Next
             do {

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Contracts
 import NIOCore
+import NIOHTTP1
 import NIOSSL
 import TransferCore
 
@@ -61,6 +62,10 @@ struct OriginConnection: Sendable {
         wire.headers = request.headers
         wire.body = request.body?.stream(shaped: shaper)
         let meter = request.body?.meter
+        let interim = HTTPClients.shared.interim
+        let listener = request.onInterim.map { interim.add($0) }
+        defer { if let listener { interim.remove(listener) } }
+        if let listener { wire.headers.replaceOrAdd(name: InterimListeners.field, value: listener) }
         do { return try await send(wire, meter, at: address, body) } catch is OthersFailure {
             return try await send(wire, meter, at: address, isAlone: true, body)
         }

@@ -1,17 +1,9 @@
+import Contracts
 import HTTPKit
 import HTTPTypes
 
-/// The supported interop versions of draft-ietf-httpbis-resumable-upload, and their differences.
-enum DraftVersion: String, Sendable, CaseIterable {
-    /// Draft 01.
-    case three = "3"
-    /// Draft 03.
-    case five = "5"
-    /// Drafts 04 and 05.
-    case six = "6"
-    /// Draft 08.
-    case eight = "8"
-
+// The headers in which the versions of the draft differ. Server and client use them.
+extension UploadDraftVersion {
     /// Reads the version of a request; the newest if the request names none.
     ///
     /// - Throws: `upload_draft_version`.
@@ -20,31 +12,31 @@ enum DraftVersion: String, Sendable, CaseIterable {
             self = .eight
             return
         }
-        guard let version = DraftVersion(rawValue: text) else { throw .draftVersion }
+        guard let version = Self(rawValue: text) else { throw .draftVersion }
         self = version
     }
 
+    /// The header that says whether an upload is complete, with its values.
+    var completion: (name: HTTPField.Name, yes: String, no: String) {
+        self == .three ? (.uploadIncomplete, "?0", "?1") : (.uploadComplete, "?1", "?0")
+    }
+
     /// Whether the end of the request's body is the end of the upload; nil if no header says it.
-    func completes(_ headers: HTTPFields) -> Bool? {
-        let (name, yes, no) =
-            self == .three ? (.uploadIncomplete, "?0", "?1") : (HTTPField.Name.uploadComplete, "?1", "?0")
-        return switch headers[name] {
-        case yes: true
-        case no: false
+    func completes(_ headers: HTTPFields) -> Bool? { completes(headers[completion.name]) }
+
+    /// Reads the value of the header of ``completion``.
+    func completes(_ value: String?) -> Bool? {
+        switch value {
+        case completion.yes: true
+        case completion.no: false
         default: nil
         }
     }
 
     /// Writes the header that says whether an upload is complete.
     func tell(_ isComplete: Bool, in headers: inout HTTPFields) {
-        switch self {
-        case .three: headers[.uploadIncomplete] = isComplete ? "?0" : "?1"
-        case .five, .six, .eight: headers[.uploadComplete] = isComplete ? "?1" : "?0"
-        }
+        headers[completion.name] = isComplete ? completion.yes : completion.no
     }
-
-    /// Whether PATCH has its own media type, and answers contain length and limits.
-    var knowsPartialUpload: Bool { self == .six || self == .eight }
 
     /// The status of an append that does not complete the upload.
     var appended: HTTPResponse.Status { knowsPartialUpload ? .noContent : .created }
