@@ -26,12 +26,15 @@ extension ClockControl {
     ///
     /// - Parameters:
     ///   - patience: the longest time for each step to settle, in real time; also the longest wait for another advance.
+    ///   - afterSettling: called with the heads each time that all services have settled. The clock stands meanwhile. If
+    ///     it returns true, the services settle again before the next step.
     ///   - request: the idempotency key, if the caller may repeat the request. The target is stored before the first
     ///     step. A repeated request continues to the same target; after it is reached, it changes nothing.
     /// - Returns: the clock after the advance; for a repeated request, with the time that the first one reached.
     /// - Throws: ``ClockError``, ``IdempotencyConflict``, or a `PostgresError`.
     public func advance(
-        by interval: Interval, patience: Duration = .seconds(30), request: Idempotency? = nil
+        by interval: Interval, patience: Duration = .seconds(30), request: Idempotency? = nil,
+        afterSettling: @Sendable ([Int: Int]) async throws -> Bool = { _ in false }
     ) async throws -> ClockReading {
         let end = ContinuousClock.now + patience
         var pause = Pause()
@@ -41,7 +44,7 @@ extension ClockControl {
             let reading: ClockReading? = try await pool.withConnection { connection in
                 guard try await connection.execute(Self.lock)[0].decode(Bool.self) else { return nil }
                 do {
-                    let reading = try await advance(by: interval, patience, request, connection)
+                    let reading = try await advance(by: interval, patience, request, afterSettling, connection)
                     try await connection.execute(Self.unlock)
                     return reading
                 } catch {
@@ -57,7 +60,8 @@ extension ClockControl {
     }
 
     private func advance(
-        by interval: Interval, _ patience: Duration, _ request: Idempotency?, _ connection: Connection
+        by interval: Interval, _ patience: Duration, _ request: Idempotency?,
+        _ afterSettling: @Sendable ([Int: Int]) async throws -> Bool, _ connection: Connection
     ) async throws -> ClockReading {
         var start = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
@@ -73,12 +77,12 @@ extension ClockControl {
                 return start
             }
         }
-        try await settle(patience, connection)
+        while try await afterSettling(settle(patience, connection)) {}
         while true {
             let next = try await connection.execute(Self.deadlines).decode((String, Int).self).map(\.1).min()
             let moment = min(next ?? .max, target)
             let reached = try await connection.execute(Self.step, .int(moment), rowsExpected: 1)[0].decode(Int.self)
-            try await settle(patience, connection)
+            while try await afterSettling(settle(patience, connection)) {}
             guard reached < target else { break }
         }
         let end = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
@@ -102,7 +106,9 @@ extension ClockControl {
     /// Waits until all services have settled: the heads are H, every cursor is at H, no deadline is due, and the heads
     /// are still H. Then no event was appended between the reads. So each read may be a snapshot of its own, also of
     /// several nodes in a distributed log.
-    private func settle(_ patience: Duration, _ connection: Connection) async throws {
+    ///
+    /// - Returns: the heads.
+    private func settle(_ patience: Duration, _ connection: Connection) async throws -> [Int: Int] {
         let end = ContinuousClock.now + patience
         var pause = Pause()
         var nextHint = ContinuousClock.now
@@ -119,8 +125,8 @@ extension ClockControl {
             for (service, deadline) in try rows[2].decode((String, Instant).self) where deadline <= now {
                 laggards[service, default: Laggard(consumer: service, events: 0)].deadline = deadline
             }
-            let isStill = try LogReader.heads(rows[0]) == LogReader.heads(rows[4])
-            if laggards.isEmpty, isStill { return }
+            let heads = try LogReader.heads(rows[4])
+            if laggards.isEmpty, try LogReader.heads(rows[0]) == heads { return heads }
             guard ContinuousClock.now < end else {
                 throw ClockError.notSettled(at: now, laggards: laggards.values.sorted { $0.consumer < $1.consumer })
             }

@@ -3,6 +3,9 @@ import Postgres
 extension LogSchema {
     /// The migrations of the schema. A file that was applied never changes: a change gets a new number.
     static func migrations() throws(PostgresError) -> [Migration] {
-        [try Migration(fileName: "0001_event_log.sql", utf8: PackageResources._001_event_log_sql)]
+        [
+            try Migration(fileName: "0001_event_log.sql", utf8: PackageResources._001_event_log_sql),
+            try Migration(fileName: "0002_order_streams.sql", utf8: PackageResources._002_order_streams_sql),
+        ]
     }
 }

@@ -155,6 +155,11 @@ public enum LogSchema {
             """)
     }
 
+    /// Grants one service the right to list its open streams of orders.
+    public static func grantOrderStreams(service: String, _ connection: Connection) async throws {
+        try await connection.script("GRANT INSERT, UPDATE, DELETE ON bus.order_streams TO dormouse_\(service)")
+    }
+
     /// Checks that the log exists and has the configured number of partitions.
     public static func verify(_ connection: Connection, partitions: Int) async throws {
         let inDatabase: Int?

@@ -46,7 +46,11 @@ extension DurableService {
                 service: Self.name, connection, partitions: configuration.partitions,
                 rolePassword: try configuration.rolePassword.read(), version: Rules.version,
                 more: try Self.migrations(), logger: logger)
-            if Self.name == TokenIssuer.service { try await LogSchema.grantSigning(service: Self.name, connection) }
+            // The service that registers devices also gives them their orders.
+            if Self.name == TokenIssuer.service {
+                try await LogSchema.grantSigning(service: Self.name, connection)
+                try await LogSchema.grantOrderStreams(service: Self.name, connection)
+            }
         }
     }
 

@@ -9,6 +9,8 @@ import Timeline
 /// The suite's clock over HTTP.
 struct ClockRoutes: Sendable {
     let control: ClockControl
+    let store: OpsStore
+    let tail: LogTail
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -29,20 +31,23 @@ struct ClockRoutes: Sendable {
         }
         table.add(
             .post, "/v1/clock/advance",
-            "Advances virtual time through every deadline, and returns after all services settle",
+            "Advances virtual time through every deadline, waits for the answers of connected devices, and returns after "
+                + "all services settle",
             body: Advance.self, .scope(.operate), .refuses(Problem.ofClock)
         ) { advance, call in
-            // The timeout is not part of the content: a retry may wait longer.
+            // The times to wait are not part of the content: a retry may wait longer.
             let idempotency = try call.request.idempotency(
                 of: try call.context.requireCaller(), call.context, content: "\(advance.seconds)")
+            let wait = DeviceWait(for: .seconds(advance.waitForDevices), store: store, tail: tail)
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(
                         by: .seconds(advance.seconds), patience: .milliseconds(Int64(advance.timeout * 1000)),
-                        request: idempotency)
+                        request: idempotency
+                    ) { heads in try await wait.settled(at: heads) }
                 }
             }
-            return Reply(Advanced(now: reading.now))
+            return Reply(Advanced(now: reading.now, unanswered: await wait.unanswered.sorted()))
         }
     }
 }
@@ -88,10 +93,14 @@ struct Advance: Record {
     var seconds = 0.0
     /// The maximum real seconds for each step to settle.
     var timeout: Defaulted<Double> = 30.0
+    /// The maximum real seconds for the answer to each order with a deadline and to each notification of a connected
+    /// device. The clock stands meanwhile. 0 waits for no device.
+    var waitForDevices: Defaulted<Double> = 2.0
 
     enum Constraints {
         static let seconds: Constraint<Double> = .range(0...315_360_000)
         static let timeout: Constraint<Double> = .range(0.01...600)
+        static let waitForDevices: Constraint<Double> = .range(0...60)
     }
 }
 
@@ -99,4 +108,6 @@ struct Advance: Record {
 struct Advanced: Record {
     var now: Instant
     var settled = true
+    /// The connected devices that did not answer in time. An answer to a repeated request does not repeat them.
+    var unanswered: [String] = []
 }

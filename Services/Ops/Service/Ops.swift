@@ -93,7 +93,7 @@ public struct Ops: ServiceProgram {
         DeviceRoutes(store: store).add(to: &table)
         PushRoutes(store: store, queries: queries).add(to: &table)
         parked.add(to: &table)
-        ClockRoutes(control: ClockControl(pool: pool)).add(to: &table)
+        ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
         DashboardRoutes().add(to: &table)
     }
 }

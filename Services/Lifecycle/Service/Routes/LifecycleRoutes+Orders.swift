@@ -41,8 +41,10 @@ extension LifecycleRoutes {
             try call.context.requireCaller(.read).requireFleet(fleet)
             let start = try await start(call.request)
             let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
-            return Response(
-                events: FleetOrders(tail, after: start, members: members), on: call.context, metrics: metrics)
+            let events = FleetOrders(tail, after: start, members: members)
+            return list(
+                .fleet(fleet), Response(events: events, on: call.context, metrics: metrics), call.request,
+                call.context)
         }
     }
 
@@ -53,9 +55,11 @@ extension LifecycleRoutes {
         guard call.request.uri.queryParameters["wait"] != nil else {
             // The new stream ends the device's former one.
             try call.context.requireCaller(.operate)
-            return try stream(call.identifier("device"), after: after, call.context)
+            let events = try stream(call.identifier("device"), after: after, call.context)
+            return list(.device(try call.device), events, call.request, call.context)
         }
         let wait = try call.number("wait", default: 30)
+        try await listed.note(call.device, pollsFor: .seconds(wait))
         return Response(try await poll(call.device, after: after, wait: .seconds(wait), call.context))
     }
 
@@ -94,6 +98,28 @@ extension LifecycleRoutes {
         let untilReplaced = try steps.prefix { step in if case .end = step { false } else { true } }
         let events = untilReplaced.compactMap { step in if case .order(let event) = step { event } else { nil } }
         return Response(events: events, on: context, metrics: metrics)
+    }
+
+    /// Lists a stream while it is being written, if an advance of the clock waits for its reader.
+    private func list(
+        _ subject: OrderStreamStore.Subject, _ stream: Response, _ request: Request, _ context: ServiceContext
+    ) -> Response {
+        guard listed.isNeeded else { return stream }
+        var response = stream
+        // Detecting that the client closes occupies the connection, so it serves no further request.
+        response.headers[.connection] = "close"
+        let inner = response.body
+        let channel = context.channel
+        response.body = ResponseBody { writer in
+            try await listed.hold(subject) {
+                try await request.body.consumeWithCancellationOnInboundClose { _ in
+                    try await inner.write(writer)
+                    // The connection closes next, so its loop must send the last bytes first.
+                    try await channel.eventLoop.submit {}.get()
+                }
+            }
+        }
+        return response
     }
 
     /// Returns the orders in the log. If there are none, it waits for the first one.

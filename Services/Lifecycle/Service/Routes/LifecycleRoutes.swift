@@ -25,6 +25,8 @@ struct LifecycleRoutes: Sendable {
     /// The history of terminations.
     let terminations: EventHistory<LifecycleEvent.AppTerminated>
     let metrics: Metrics
+    /// The order streams that an advance of the clock waits for.
+    let listed: ListedStreams
     /// The live order streams of devices.
     let streams = LiveStreams()
 

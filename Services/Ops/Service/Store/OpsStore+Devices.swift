@@ -1,3 +1,4 @@
+import Contracts
 import EventLog
 import Postgres
 import Records
@@ -23,6 +24,29 @@ extension OpsStore {
         JOIN ops.known_apps AS a ON a.partition = p.partition AND a.key = ANY($1)
         ORDER BY a.key COLLATE "C", a.app COLLATE "C"
         """)
+
+    // A new device may be missing in the table for a second: the log has its registration.
+    private static let members = Statement(
+        """
+        SELECT k.key FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
+        LEFT JOIN ops.known_devices AS d ON d.partition = k.partition AND d.key = k.key
+        LEFT JOIN LATERAL (
+            SELECT e.data #>> '{registration,fleet}' AS fleet FROM bus.events AS e
+            WHERE d.key IS NULL AND e.partition = k.partition AND e.key = k.key AND e.type = ANY($4)
+            ORDER BY e.log_offset DESC LIMIT 1) AS r ON true
+        WHERE coalesce(d.fleet, r.fleet) = ANY($3)
+        """)
+
+    /// Returns those of some devices that belong to one of these fleets.
+    func members(
+        of fleets: [String], among devices: [AggregateKey], partitions: Int
+    ) async throws(PostgresError) -> [AggregateKey] {
+        let registrations = [LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type]
+        return try await pool.execute(
+            Self.members, .int4s(devices.map { Int32($0.partition(of: partitions)) }),
+            .texts(devices.map(\.description)), .texts(fleets), .texts(registrations)
+        ).decode(AggregateKey.self)
+    }
 
     /// Returns a page of devices by name.
     func devices(_ query: DeviceQuery) async throws(PostgresError) -> Page<KnownDevice> {

@@ -57,9 +57,10 @@ struct LifecycleFixture: Sendable {
         let tail = LogTail(pool: pool, partitions: partitions, updates: runtime.updates, logger: quiet)
         let tokens = try await TokenIssuer.open(pool, issuer: Lifecycle.name)
         let metrics = Metrics()
+        let listed = ListedStreams(store: OrderStreamStore(pool: pool), clock: clock, logger: quiet)
         let routes = LifecycleRoutes(
             commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, policy: LifecyclePolicy(),
-            terminations: EventHistory(pool: pool, partitions: partitions), metrics: metrics)
+            terminations: EventHistory(pool: pool, partitions: partitions), metrics: metrics, listed: listed)
         var table = RouteTable()
         routes.add(to: &table)
         let documentation = Documentation(table)
@@ -72,6 +73,7 @@ struct LifecycleFixture: Sendable {
             responder: table.responder(authenticator: try await authenticator(pool, revoked), metrics: metrics),
             services: [
                 runtime, tail, ClockFollower(clock, pool: pool, updates: runtime.updates, logger: quiet), revocations,
+                listed,
             ], logger: quiet)
         let ready = Signal<Int>()
         let group = host.group { ready.fire($0) }

@@ -68,7 +68,10 @@ import Timeline
                         ) { _, _ in [] })
                 }
                 let answer = try await fixture.send("POST", "/v1/clock/advance", #"{"seconds":600}"#)
-                #expect(answer.json == ["now": .string((start + .seconds(600)).description), "settled": true])
+                #expect(
+                    answer.json == [
+                        "now": .string((start + .seconds(600)).description), "settled": true, "unanswered": [],
+                    ])
                 let rung = try await fixture.get("/v1/events?order=oldest").items
                     .filter { $0["type"]?.string == Rang.type }
                 #expect(rung.map { $0["subject"]?.string } == ["device:a", "device:b"])
