@@ -111,7 +111,7 @@ var targets: [Target] = [
     shared("Scenarios", documents, records: true),
     shared("ScenarioFiles", ["Scenarios", "Yams"]),
     shared(
-        "Reports", ["Records", "Timeline", "Collections", "Mustache"], resources: [.embedInCode("Templates")],
+        "Reports", documents + ["Collections", "Mustache"], resources: [.embedInCode("Templates")],
         records: true),
     shared("Telemetry", ["Records", "Timeline", "Logging"]),
     shared("Postgres", ["CLibpq", "Telemetry", "Logging", "Collections", "Crypto"]),
@@ -158,7 +158,7 @@ targets += service(
     resources: [.embedInCode("Migrations")])
 // `ops` has no machine. It reads the states of all machines and folds their events.
 targets += service(
-    "Ops", machines + ["Crypto", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL", "UnixSignals"],
+    "Ops", machines + ["Reports", "Crypto", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOSSL", "UnixSignals"],
     resources: [.embedInCode("Migrations"), .embedInCode("Dashboard")])
 // The simulator uses the suite only through HTTP. It shares only the modules for JSON, time, generations and scenarios.
 targets += [
@@ -170,7 +170,8 @@ targets += [
     executable(
         "fleet", "Services/Fleet/Main",
         scenario + [
-            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "ArgumentParser", "UnixSignals",
+            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Contracts", "ArgumentParser",
+            "UnixSignals",
         ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
@@ -241,7 +242,10 @@ targets += [
         resources: [.copy("Conformance")]),
     tests(
         "OpsServiceTests", "Services/Ops/Service",
-        durable + client + ["LifecycleCore", "OpsService", "RandomScenarios", "MachineTesting", "NIOPosix", "NIOSSL"]),
+        durable + client + [
+            "LifecycleCore", "OpsService", "RandomScenarios", "MachineTesting", "NIOPosix", "NIOSSL", "Scenarios",
+            "Simulation", "Reports",
+        ]),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
         documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),

@@ -22,6 +22,13 @@ enum Charts {
         return svg(1000, 8, label, body, stretches: true)
     }
 
+    /// A bar whose length is a part of its place, from 0 to 1.
+    static func length(_ part: Double, of name: String) -> String {
+        let width = (1000 * part).short
+        return #"<svg viewBox="0 0 1000 5" preserveAspectRatio="none" class="length" aria-hidden="true">"#
+            + #"<rect class="fill-\#(name)" x="0" y="0" width="\#(width)" height="5"/></svg>"#
+    }
+
     /// The number of apps in each state, stacked over time.
     ///
     /// - Parameters:
@@ -46,7 +53,7 @@ enum Charts {
                 points += "\(x(step + 1).short),\(y(floor[step]).short) \(x(step).short),\(y(floor[step]).short) "
             }
             body +=
-                #"<polygon class="fill-\#(state.name)" points="\#(points.dropLast())"><title>\#(state.name)</title></polygon>"#
+                #"<polygon class="fill-\#(state.name.escaped)" points="\#(points.dropLast())"><title>\#(state.name.escaped)</title></polygon>"#
             floor = top
         }
         for label in labels {
@@ -93,8 +100,9 @@ enum Charts {
     private static func svg(
         _ width: Int, _ height: Int, _ label: String, _ body: String, stretches: Bool = false
     ) -> String {
-        let shape = stretches ? #" preserveAspectRatio="none" style="height:8px""# : ""
-        return #"<svg viewBox="0 0 \#(width) \#(height)" role="img" aria-label="\#(label)"\#(shape)>\#(body)</svg>"#
+        let shape = stretches ? #" preserveAspectRatio="none" class="flat""# : ""
+        return
+            #"<svg viewBox="0 0 \#(width) \#(height)" role="img" aria-label="\#(label.escaped)"\#(shape)>\#(body)</svg>"#
     }
 }
 
@@ -116,5 +124,13 @@ extension Int {
             index = next
         }
         return self < 0 ? "-" + digits : digits
+    }
+}
+
+extension String {
+    /// The text for the content of an element or the value of an attribute.
+    var escaped: String {
+        replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            .replacing("\"", with: "&quot;")
     }
 }

@@ -20,7 +20,7 @@ extension Report {
         return lines.joined(separator: "\r\n") + "\r\n"
     }
 
-    private static func field(_ text: String) -> String {
+    static func field(_ text: String) -> String {
         guard text.contains(where: { $0 == "," || $0 == "\"" || $0.isNewline }) else { return text }
         return "\"" + text.replacing("\"", with: "\"\"") + "\""
     }

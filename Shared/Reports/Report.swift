@@ -3,7 +3,7 @@ public import Records
 public import Timeline
 
 /// The outcome of the devices, apps and pushes in a time range.
-public struct Report: Record {
+public struct Report: Record, Equatable {
     public var apps: [AppReport] = []
     public var begin = Instant.epoch
     /// Moved bytes by kind of network.
@@ -39,7 +39,7 @@ public struct Report: Record {
 }
 
 /// The figures of an app. Durations are percentiles in seconds, `p100` is the largest.
-public struct AppReport: Record {
+public struct AppReport: Record, Equatable {
     /// The age of the content when the user opens the app.
     public var contentAgeSeconds: OrderedDictionary<String, Interval> = [:]
     public var crashes = 0
@@ -63,7 +63,7 @@ public struct AppReport: Record {
 }
 
 /// The pushes of an app with one kind of content. Each sent push is in time, late, never or refused.
-public struct PushReport: Record {
+public struct PushReport: Record, Equatable {
     public var content = ""
     /// The delays of pushes that arrived, counted by their length.
     public var delayCounts: [DelayCount] = []
@@ -87,7 +87,7 @@ public struct PushReport: Record {
 }
 
 /// The number of delays up to a length, and longer than those of the entry before.
-public struct DelayCount: Record {
+public struct DelayCount: Record, Equatable {
     public var count = 0
     /// Seconds; nil for the last entry, which has no end.
     public var upTo: Interval?
@@ -104,7 +104,7 @@ public struct DelayCount: Record {
 }
 
 /// An expectation of a scenario.
-public struct ExpectationReport: Record {
+public struct ExpectationReport: Record, Equatable {
     public var met = false
     /// A sentence with the measured values.
     public var text = ""
@@ -118,7 +118,7 @@ public struct ExpectationReport: Record {
 }
 
 /// The time that apps spent in each state, in steps of equal length.
-public struct StateHistory: Record {
+public struct StateHistory: Record, Equatable {
     /// Seconds of all apps in each step, by the name of the state.
     public var seconds: OrderedDictionary<String, [Int]> = [:]
     public var stepSeconds = 0
@@ -127,7 +127,7 @@ public struct StateHistory: Record {
 }
 
 /// A push that was late or did not arrive, with the events that led there.
-public struct PushHistory: Record {
+public struct PushHistory: Record, Equatable {
     public var app = ""
     public var arrivedAt: Instant?
     public var content = ""
@@ -144,7 +144,7 @@ public struct PushHistory: Record {
 }
 
 /// An event of a notification.
-public struct PushStep: Record {
+public struct PushStep: Record, Equatable {
     public var at = Instant.epoch
     /// The event of another service that led to this one.
     public var cause: String?

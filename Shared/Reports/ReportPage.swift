@@ -12,6 +12,9 @@ public struct ReportPage: Sendable {
             string: String(decoding: PackageResources.report_mustache, as: UTF8.self))
     }
 
+    /// The style sheet: the content of the element `style` of each page.
+    public static let style = String(decoding: PackageResources.report_css, as: UTF8.self)
+
     /// Returns the page of a report.
     public func html(_ report: Report) -> String { template.render(report.context) }
 }
@@ -37,7 +40,7 @@ enum Verdict: String, CaseIterable {
 extension Report {
     fileprivate var context: [String: Any] {
         var context: [String: Any] = [
-            "style": String(decoding: PackageResources.report_css, as: UTF8.self),
+            "style": ReportPage.style,
             "name": name, "complete": complete, "until": until.minute,
             "devices": "\(devices.grouped) \(devices == 1 ? "device" : "devices")",
             "range": "\(begin.minute) to \(until.minute) UTC", "events": "\(events.grouped) events",
@@ -65,6 +68,8 @@ extension Report {
         context["histories"] = pushes.enumerated().map { $1.context(isOpen: $0 == 0) }
         context["seed"] = seed
         context["sha256"] = sha256
+        // Only a simulation writes files.
+        context["hasFiles"] = sha256 != nil
         return context
     }
 

@@ -151,26 +151,13 @@ extension DeviceSimulation {
                 case .stored: "Still stored"
                 case .held: "Still held"
                 case .received, .inFlight, .acknowledged: "Still under way"
-                case nil: awaited[id]?.isReceived == true ? "Not shown" : "Still under way"
+                case nil: awaited[id]?.isReceived == true ? "Not Shown" : "Still under way"
                 }
             lose(id, why, &context)
         }
         if check != nil, !equalsFold {
             context.violations.append(
                 Violation(device: device.name, at: end, rule: "A state equals the fold of its events."))
-        }
-    }
-}
-
-extension EndReason {
-    /// Whether the system ended the process.
-    fileprivate var isOfSystem: Bool {
-        switch self {
-        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
-        case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
-            .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld, .voipWithoutCall,
-            .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
-            true
         }
     }
 }

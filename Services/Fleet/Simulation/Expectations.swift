@@ -1,3 +1,4 @@
+import Reports
 public import Scenarios
 import Timeline
 
@@ -127,12 +128,4 @@ extension Limit: CustomStringConvertible {
 extension Interval {
     /// Longer than every duration of a simulation.
     fileprivate static let endless = Interval.milliseconds(.max)
-}
-
-extension [Interval] {
-    /// Returns the smallest value that at least this share of a sorted list does not exceed (nearest rank); nil if the
-    /// list is empty.
-    func percentile(_ percent: Int) -> Interval? {
-        isEmpty ? nil : self[Swift.max(0, (count * percent + 99) / 100 - 1)]
-    }
 }

@@ -1,5 +1,6 @@
 import Contracts
 import Records
+import Reports
 import Scenarios
 import Timeline
 

@@ -1,7 +1,6 @@
 import Contracts
 import DequeModule
 import Foundation
-import Records
 import Reports
 import Timeline
 
@@ -40,13 +39,7 @@ struct PushTrails {
 
     /// Ends the trail of a push that arrived or never will.
     mutating func end(_ notification: String) -> [PushStep] {
-        (steps.removeValue(forKey: notification) ?? []).map { step in
-            var document = PushStep()
-            document.at = step.at
-            document.status = step.status.text
-            document.cause = step.cause?.text
-            return document
-        }
+        (steps.removeValue(forKey: notification) ?? []).map { PushStep(at: $0.at, $0.status, cause: $0.cause) }
     }
 }
 
@@ -56,31 +49,5 @@ extension ConsoleStatus {
         case .storedOffline, .storedPower, .heldBudget, .heldLowPower, .heldRefused: true
         default: false
         }
-    }
-}
-
-extension NotificationStatus {
-    /// The status with its cause and its end.
-    fileprivate var text: String {
-        var text = status.rawValue
-        if let cause { text += " " + cause }
-        if let until { text += " until \(until.description.prefix(19).replacing("T", with: " "))" }
-        return text
-    }
-}
-
-extension Event {
-    /// The type with the words of the data, but without identifiers and times.
-    fileprivate var text: String {
-        let members = (try? JSON(parsing: data))?.members ?? []
-        let values = members.compactMap { member -> String? in
-            switch member.value {
-            case .string(let text):
-                UUID(uuidString: text) == nil && Instant(text) == nil ? "\(member.name) \(text)" : nil
-            case .bool(let truth): "\(member.name) \(truth)"
-            default: nil
-            }
-        }
-        return values.isEmpty ? type : "\(type) (\(values.joined(separator: ", ")))"
     }
 }

@@ -2,6 +2,7 @@ import Contracts
 import FetchCore
 import Machines
 import PushCore
+import Reports
 import Scenarios
 import Timeline
 

@@ -105,9 +105,7 @@ extension PushFigures {
     fileprivate func document(of content: Send.Content, lateAfter: Interval) -> PushReport {
         var report = PushReport()
         report.content = content.rawValue
-        var counts = Array(repeating: 0, count: DelayCount.ends.count + 1)
-        for delay in delays { counts[DelayCount.ends.firstIndex { delay <= $0 } ?? DelayCount.ends.count] += 1 }
-        report.delayCounts = zip(counts, DelayCount.ends.map(Optional.some) + [nil]).map { DelayCount($0, upTo: $1) }
+        report.delayCounts = [DelayCount](delays)
         report.delaySeconds = delays.percentiles
         report.delivered = delivered
         report.doubled = doubled
@@ -119,21 +117,5 @@ extension PushFigures {
         report.sent = sent
         report.withoutToken = withoutToken
         return report
-    }
-}
-
-extension OrderedDictionary<String, Int> {
-    fileprivate init(sorting counts: [String: Int]) {
-        self.init(uniqueKeysWithValues: counts.sorted { $0.key < $1.key })
-    }
-}
-
-extension [Interval] {
-    /// The percentiles of durations.
-    fileprivate var percentiles: OrderedDictionary<String, Interval> {
-        let sorted = sorted()
-        var values: OrderedDictionary<String, Interval> = [:]
-        for percent in [50, 90, 95, 99, 100] { values["p\(percent)"] = sorted.percentile(percent) }
-        return values
     }
 }

@@ -40,3 +40,16 @@ public enum EndReason: String, WireEnum {
     /// The app changed its user interface in the background, before iOS 7.
     case uiInBackground
 }
+
+extension EndReason {
+    /// Whether the system ended the process because of what the app did or used.
+    public var isOfSystem: Bool {
+        switch self {
+        case .forceQuit, .crash, .exit, .exitedOnSuspend, .powerOff, .updated, .uninstalled: false
+        case .launchTimeout, .didEnterBackgroundTimeout, .backgroundTaskTimeout, .fetchTimeout, .pushTimeout,
+            .transferTimeout, .memoryPressure, .taskRequestTimeout, .thermal, .fileLockHeld, .voipWithoutCall,
+            .voipResumedTooOften, .uiOffMainThread, .uiInBackground:
+            true
+        }
+    }
+}

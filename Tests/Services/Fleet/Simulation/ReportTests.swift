@@ -154,6 +154,15 @@ import Timeline
         #expect(page.contains("&lt;b&gt;two apps&lt;/b&gt;") && !page.contains("<b>two apps"))
     }
 
+    @Test func `names in a report do not change the markup of its page`() throws {
+        var report = Report()
+        report.states.stepSeconds = 600
+        report.states.seconds = [#"a"><script>alert(1)</script>"#: [600]]
+        let page = try ReportPage().html(report)
+        #expect(page.contains("a&quot;&gt;&lt;script&gt;") && !page.contains("<script"))
+        #expect(page.contains("<style>\(ReportPage.style)</style>") && !page.contains(" style="))
+    }
+
     @Test func `a report is read from its own JSON`() async throws {
         let report = try await Self.run.value.report
         #expect(try Report(jsonBytes: report.jsonBytes).jsonBytes == report.jsonBytes)

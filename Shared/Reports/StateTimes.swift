@@ -1,22 +1,22 @@
-import Contracts
+public import Contracts
 import OrderedCollections
-import Reports
-import Timeline
+public import Timeline
 
 /// The time that all apps spent in each state, in steps of equal length.
-struct StateTimes: Sendable {
+public struct StateTimes: Sendable {
     /// The states from the bottom of the chart to its top.
-    static let states: [AppState] = [.active, .inactive, .background, .suspended, .notRunning]
+    private static let states: [AppState] = [.active, .inactive, .background, .suspended, .notRunning]
     /// The most steps of a chart.
     private static let mostSteps: Int64 = 168
 
-    let begin: Instant
+    private let begin: Instant
     /// Milliseconds of a step: a whole number of ten minutes.
-    let step: Int64
+    private let step: Int64
     /// Milliseconds by state and step.
     private var times: [[Int64]]
 
-    init(from begin: Instant, until end: Instant) {
+    /// Creates the steps of a time range.
+    public init(from begin: Instant, until end: Instant) {
         self.begin = begin
         let unit = Interval.minutes(10).milliseconds
         let length = max(1, (end - begin).milliseconds)
@@ -25,10 +25,10 @@ struct StateTimes: Sendable {
         times = Array(repeating: Array(repeating: 0, count: Int((length + step - 1) / step)), count: Self.states.count)
     }
 
-    /// Adds the time that an app spent in a state.
-    mutating func add(_ state: AppState, from start: Instant, until end: Instant) {
+    /// Adds the time that an app spent in a state. Time outside of the range is left out.
+    public mutating func add(_ state: AppState, from start: Instant, until end: Instant) {
         guard let row = Self.states.firstIndex(of: state) else { return }
-        var time = (start - begin).milliseconds
+        var time = max(0, (start - begin).milliseconds)
         let last = min((end - begin).milliseconds, step * Int64(times[row].count))
         while time < last {
             let index = time / step
@@ -38,11 +38,13 @@ struct StateTimes: Sendable {
         }
     }
 
-    mutating func add(_ other: StateTimes) {
+    /// Adds the times of other apps in the same range.
+    public mutating func add(_ other: StateTimes) {
         for row in times.indices { for index in times[row].indices { times[row][index] += other.times[row][index] } }
     }
 
-    var history: StateHistory {
+    /// The times in seconds.
+    public var history: StateHistory {
         var history = StateHistory()
         history.stepSeconds = Int(step / 1000)
         for (state, times) in zip(Self.states, times) {
