@@ -25,17 +25,20 @@ struct PushQuery {
         .text("cursor", "The `next` of the previous page"),
     ]
 
-    let fleet: String?
-    let device: String?
-    let app: String?
-    let type: String?
-    let verdict: PushVerdict?
-    let from: Instant?
-    let to: Instant?
+    var fleet: String?
+    var device: String?
+    var app: String?
+    var type: String?
+    var verdict: PushVerdict?
+    var from: Instant?
+    var to: Instant?
     /// Milliseconds.
-    let lateAfter: Int
-    let limit: Int
-    let cursor: PushPosition?
+    var lateAfter = usualDelay * 1000
+    var limit = 100
+    var cursor: PushPosition?
+
+    /// Selects the newest pushes.
+    init() {}
 
     init(_ call: Call) throws(Problem) {
         var query = QueryReader(call)

@@ -65,6 +65,8 @@ CREATE TABLE ops.known_devices (
     key text COLLATE "C" NOT NULL,
     profile text NOT NULL,
     fleet text,
+    -- The name of its time zone (IANA).
+    time_zone text,
     powered boolean NOT NULL DEFAULT true,
     -- Suite time in milliseconds since 1970.
     registered_at bigint NOT NULL,
@@ -127,6 +129,11 @@ CREATE INDEX known_pushes_partition_sent_at_log_offset_idx ON ops.known_pushes (
 CREATE INDEX known_pushes_partition_key_sent_at_log_offset_idx ON ops.known_pushes (partition, key, sent_at, log_offset);
 CREATE INDEX known_pushes_partition_fleet_sent_at_log_offset_idx ON ops.known_pushes (partition, fleet, sent_at, log_offset)
     WHERE fleet IS NOT NULL;
+CREATE INDEX known_pushes_partition_type_sent_at_log_offset_idx ON ops.known_pushes (partition, type, sent_at, log_offset);
+-- For the verdicts `never` and `pending`, and for `late` from one second on. Most notifications are in neither index. An
+-- arrival changes the first one once.
+CREATE INDEX known_pushes_not_arrived_idx ON ops.known_pushes (partition, sent_at, log_offset) WHERE arrived_at IS NULL;
+CREATE INDEX known_pushes_slow_idx ON ops.known_pushes (partition, sent_at, log_offset) WHERE arrived_at - sent_at > 1000;
 CREATE INDEX known_pushes_day_idx ON ops.known_pushes (day);
 -- For the view ops.pushes.
 CREATE INDEX known_pushes_to_timestamp_idx ON ops.known_pushes USING brin (to_timestamp(sent_at / 1000.0::double precision))
@@ -320,13 +327,15 @@ BEGIN
     END IF;
 
     IF types && ARRAY['lifecycle.device.registered', 'lifecycle.device.updated'] THEN
-        INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, registered_at)
+        INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, time_zone, registered_at)
         SELECT DISTINCT ON (e.partition, e.key) e.partition, e.key, e.data #>> '{registration,profile}',
-            e.data #>> '{registration,fleet}', min(e.time) OVER (PARTITION BY e.partition, e.key)
+            e.data #>> '{registration,fleet}', e.data #>> '{registration,timeZone}',
+            min(e.time) OVER (PARTITION BY e.partition, e.key)
         FROM ops.current_batch(
             partitions, lows, highs, ARRAY['lifecycle.device.registered', 'lifecycle.device.updated']) AS e
         ORDER BY e.partition, e.key, e.log_offset DESC
-        ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet;
+        ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet,
+            time_zone = excluded.time_zone;
     END IF;
 
     IF 'lifecycle.device.powered' = ANY (types) THEN

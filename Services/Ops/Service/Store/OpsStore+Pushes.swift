@@ -36,7 +36,7 @@ struct FoundPush {
 }
 
 /// A search in `ops.known_pushes`. Its conditions are those of the query, so that the planner sees which index fits.
-private struct PushSearch {
+struct PushSearch {
     private(set) var parameters: [Parameter] = []
     private(set) var sql = ""
 

@@ -139,6 +139,43 @@ import Timeline
         }
     }
 
+    /// Each filter selects at most four of 30,000 notifications, most of which are shown at once.
+    @Test func `a filter for rare pushes uses an index`() async throws {
+        try await OpsFixture.run { fixture in
+            try await fixture.sql(
+                """
+                INSERT INTO ops.known_pushes (partition, notification, log_offset, day, key, app, type, priority, for_user, sent_at,
+                    arrived_at, acknowledged, status, event)
+                SELECT n % 3, 'n' || n, n, current_date, 'device:d' || n % 100, 'mail', CASE n % 9973 WHEN 1 THEN 'voip' ELSE 'alert' END,
+                    10, true, 1600000000000 + n, CASE n % 9973 WHEN 2 THEN NULL WHEN 3 THEN 1600000900000 + n ELSE 1600000000200 + n END,
+                    n % 9973 <> 2, CASE WHEN n % 9973 = 2 AND n > 15000 THEN 'Discarded – Expired' ELSE 'Received' END,
+                    gen_random_uuid()
+                FROM generate_series(1, 30000) AS n
+                """)
+            try await fixture.sql("ANALYZE ops.known_pushes")
+            func plan(_ change: (inout PushQuery) -> Void) async throws -> String {
+                var query = PushQuery()
+                change(&query)
+                let search = PushSearch(query, partitions: OpsFixture.partitions)
+                return try await fixture.pool.execute(Query(Statement("EXPLAIN " + search.sql), search.parameters))
+                    .map { try $0.decode(String.self, at: 0) }.joined(separator: "\n")
+            }
+            #expect(try await plan { $0.type = "voip" }.contains("known_pushes_partition_type_sent_at"))
+            for verdict in [PushVerdict.never, .pending] {
+                #expect(try await plan { $0.verdict = verdict }.contains("known_pushes_not_arrived"), "\(verdict)")
+            }
+            for lateAfter in [30_000, 300_000] {
+                let found = try await plan { ($0.verdict, $0.lateAfter) = (.late, lateAfter) }
+                #expect(found.contains("known_pushes_slow"), "\(found)")
+            }
+            for (filter, count) in [
+                ("type=voip", 4), ("verdict=never", 2), ("verdict=pending", 2), ("verdict=late", 4),
+            ] {
+                #expect(try await fixture.get("/v1/pushes?" + filter).items.count == count, "\(filter)")
+            }
+        }
+    }
+
     @Test func `the rows of days that retention drops are deleted`() async throws {
         try await OpsFixture.run { fixture in
             let story = PushStory(fixture)
