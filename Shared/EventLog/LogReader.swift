@@ -5,7 +5,8 @@ import Timeline
 
 /// The statements that read events of one partition.
 public enum LogReader {
-    static let columns = """
+    /// The columns of ``event(_:)``.
+    public static let columns = """
         partition::int8, log_offset, id, source, type, version::int8, key, app, time, correlationid, causationid,
         traceparent, data::text
         """

@@ -92,6 +92,7 @@ public struct Ops: ServiceProgram {
         StatsRoutes(store: store).add(to: &table)
         DeviceRoutes(store: store).add(to: &table)
         PushRoutes(store: store, queries: queries).add(to: &table)
+        ReportRoutes(store: store, queries: queries).add(to: &table)
         parked.add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
         DashboardRoutes().add(to: &table)

@@ -182,6 +182,7 @@ public enum SuiteRoutes {
         /v1/log/check GET
         /v1/pushes GET
         /v1/pushes/{notification} GET
+        /v1/reports GET
         /v1/stats GET
         """
 }
