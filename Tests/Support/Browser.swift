@@ -167,7 +167,7 @@ public actor Browser {
         if let key {
             try await call(
                 "Page.addScriptToEvaluateOnNewDocument",
-                ["source": .string("sessionStorage.setItem('dormouse.key', \(quoted(key)))")])
+                ["source": .string("if (self === top) sessionStorage.setItem('dormouse.key', \(quoted(key)))")])
         }
         try await call("Page.navigate", ["url": .string(address)])
     }

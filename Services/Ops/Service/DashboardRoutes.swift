@@ -1,8 +1,10 @@
 import Crypto
+import Foundation
 import HTTPKit
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Reports
 
 /// The page at `/` and its files. The executable contains all of them.
 ///
@@ -21,6 +23,7 @@ struct DashboardRoutes: Sendable {
         DashboardFile(script: "/dom.js", PackageResources.dom_js),
         DashboardFile(script: "/feed.js", PackageResources.feed_js),
         DashboardFile(script: "/overview.js", PackageResources.overview_js),
+        DashboardFile(script: "/reports.js", PackageResources.reports_js),
         DashboardFile(script: "/transfers.js", PackageResources.transfers_js),
         DashboardFile(script: "/words.js", PackageResources.words_js),
     ]
@@ -62,11 +65,17 @@ private struct DashboardFile: Sendable {
 
     var response: Response { Response(status: .ok, headers: headers, body: .init(byteBuffer: body)) }
 
-    /// Allows only files of this origin: no inline scripts or styles, and no framing.
+    /// Allows only files of this origin, and no framing. The page shows a report in a frame, which has this policy too, so
+    /// the policy allows the style sheet of reports by its hash.
     private static let policy = [
-        "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'",
+        "default-src 'none'", "script-src 'self'", "style-src 'self' 'sha256-\(hash(of: ReportPage.style))'",
+        "connect-src 'self'", "img-src 'self'",
         "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
     ].joined(separator: "; ")
+
+    private static func hash(of text: String) -> String {
+        Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()
+    }
 }
 
 extension HTTPField.Name {

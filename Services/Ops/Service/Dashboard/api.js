@@ -52,11 +52,16 @@ export function path(base, query = {}) {
 export const segment = name => encodeURIComponent(name).replaceAll('%3A', ':')
 
 /** Returns a JSON document. The timeout is 15 s. */
-export async function get(path, signal) {
-  const patience = AbortSignal.timeout(15_000)
+export const get = (path, signal) => read(path, signal, 15_000, response => response.json())
+
+/** Returns a text. The timeout is two minutes. */
+export const text = (path, signal) => read(path, signal, 120_000, response => response.text())
+
+async function read(path, signal, milliseconds, body) {
+  const patience = AbortSignal.timeout(milliseconds)
   try {
     const response = await request(path, { signal: signal ? AbortSignal.any([signal, patience]) : patience })
-    return await response.json()
+    return await body(response)
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error
     throw new Failure(0)

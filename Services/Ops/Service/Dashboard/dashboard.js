@@ -6,6 +6,7 @@ import { DeviceView } from './device.js'
 import { Devices } from './devices.js'
 import { Feed } from './feed.js'
 import { refreshNumbers } from './overview.js'
+import { Reports } from './reports.js'
 import { Transfers } from './transfers.js'
 import { timeOfDay } from './words.js'
 
@@ -13,8 +14,9 @@ const transfers = new Transfers()
 const feed = new Feed(transfers, failed)
 const devices = new Devices(failed)
 const device = new DeviceView(suiteNow, failed)
+const reports = new Reports(suiteNow, failed)
 
-/** The open view: `overview`, `device`, or `door` while a key is needed. */
+/** The open view: `overview`, `device`, `reports`, or `door` while a key is needed. */
 let open
 let clock
 /** Stops the refresh of the open view. */
@@ -34,7 +36,7 @@ function route() {
 
 function turn() {
   const { part, name } = route()
-  const view = part === 'device' ? 'device' : 'overview'
+  const view = part === 'device' || part === 'reports' ? part : 'overview'
   for (const link of document.querySelectorAll('nav [data-part]')) {
     const isHere = link.dataset.part === (part === 'device' ? 'devices' : part)
     if (isHere) link.setAttribute('aria-current', 'page')
@@ -44,8 +46,16 @@ function turn() {
   show($('door'), false)
   show($('overview'), view === 'overview')
   show($('device'), view === 'device')
-  document.title = view === 'device' ? `${name} – Dormouse` : 'Dormouse'
-  if (view === 'device') {
+  show($('reports'), view === 'reports')
+  document.title = view === 'device' ? `${name} – Dormouse` : view === 'reports' ? 'Reports – Dormouse' : 'Dormouse'
+  if (view !== 'reports') reports.close()
+  if (view === 'reports') {
+    feed.stop()
+    device.close()
+    reports.open()
+    scrollTo(0, 0)
+    $('reports-title').focus({ preventScroll: true })
+  } else if (view === 'device') {
     feed.stop()
     device.open(name)
     scrollTo(0, 0)
@@ -66,8 +76,9 @@ function askForKey(words = '') {
   refreshing.abort()
   feed.stop()
   device.close()
+  reports.close()
   open = 'door'
-  for (const id of ['overview', 'device', 'clock', 'forget', 'health', 'trouble']) show($(id), false)
+  for (const id of ['overview', 'device', 'reports', 'clock', 'forget', 'health', 'trouble']) show($(id), false)
   show($('door'), true)
   say($('key-fault'), words)
   $('key').focus()

@@ -4,6 +4,7 @@ import Records
 import ServiceKit
 import TestSupport
 import Testing
+import Timeline
 
 @testable import OpsService
 
@@ -90,6 +91,30 @@ struct DashboardTests {
             let consumers = try await fixture.get("/v1/consumers").items
             #expect(try await browser.texts("#consumers th") == consumers.compactMap { $0["name"]?.string })
             #expect(try await browser.texts("#device-list a") == ["d1", "d2", "d3", "other"])
+        }
+    }
+
+    @Test func `the page shows the report of a time range in a frame without scripts`() async throws {
+        try await onPage("#/reports") { fixture, browser in
+            try await browser.until("!document.querySelector('#reports').hidden")
+            try await browser.until("document.querySelector('#report-to').value !== ''")
+            for scheme in ["light", "dark"] {
+                try await browser.prefer(scheme)
+                #expect(try await browser.pale() == [], "\(scheme)")
+            }
+            #expect(try await browser.nameless() == [])
+            // The fields have minutes, so the last minute is not in the range that the page proposes.
+            let later = (RealClock().now + .minutes(2)).description.prefix(16)
+            try await browser.evaluate("document.querySelector('#report-to').value = '\(later)'")
+            try await browser.press("#report-form button")
+            try await browser.until("!document.querySelector('#report-page').hidden")
+            let page = try #require(
+                try await browser.evaluate("document.querySelector('#report-page').srcdoc").string)
+            #expect(page.contains("4 devices") && page.contains(#"data-app="news""#))
+            #expect(try await browser.evaluate("document.querySelector('#report-page').sandbox.length").int == 0)
+            try await browser.evaluate("document.querySelector('#report-from').value = '\(later)'")
+            try await browser.press("#report-form button")
+            try await browser.until("document.querySelector('#report-fault').textContent.includes('range')")
         }
     }
 
