@@ -11,7 +11,7 @@ struct Fleet: AsyncParsableCommand {
         commandName: "fleet",
         abstract: "Simulates devices and their users, with a running Dormouse or in this process.",
         version: "fleet \(Version.current)",
-        subcommands: [Run.self, Push.self, Simulate.self, ScenarioCommand.self])
+        subcommands: [Run.self, Push.self, Simulate.self, Compare.self, ScenarioCommand.self])
 
     /// The suite gave a forbidden response, lost acknowledged data, or registered no device.
     static let failed: Int32 = 1

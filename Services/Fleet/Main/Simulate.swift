@@ -3,7 +3,6 @@ import FleetService
 import Foundation
 import Records
 import Reports
-import ScenarioFiles
 import Scenarios
 import Simulation
 import Synchronization
@@ -35,8 +34,6 @@ struct Simulate: AsyncParsableCommand {
 
     /// The time between two lines of progress where there is no terminal.
     private static let linePause = Duration.seconds(5)
-    /// The exit status for a scenario file with faults.
-    private static let badFile: Int32 = 2
 
     func validate() throws {
         if let devices, !(1...100_000).contains(devices) { throw ValidationError("--devices must be 1 to 100000") }
@@ -45,12 +42,11 @@ struct Simulate: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var scenario = try read()
-        if let devices { scenario.devices.count = devices }
-        if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
-        let faults = SimulationRun.faults(of: scenario)
-        guard faults.isEmpty else { throw refusal(of: faults.map { "\($0.pointer) \($0.detail)" }) }
-        let directory = try report.map { try Self.makeDirectory($0) }
+        let scenario = try ScenarioInput.read(file) { scenario in
+            if let devices { scenario.devices.count = devices }
+            if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
+        }
+        let directory = try report.map { try ScenarioInput.makeDirectory($0) }
         let run = SimulationRun(scenario, seed: seed, threads: threads, checks: check)
         let began = ContinuousClock.now
         let outcome = try await simulate(run, to: try log.map { try Self.makeFile($0) })
@@ -93,27 +89,6 @@ struct Simulate: AsyncParsableCommand {
         let report = try await work.value
         if isTerminal { Terminal.write("\r\u{1B}[2K") }
         return report
-    }
-
-    private func read() throws -> Scenario {
-        guard let data = FileManager.default.contents(atPath: file) else { throw FleetError("cannot read \(file)") }
-        do {
-            return try ScenarioFile.read(data)
-        } catch {
-            throw refusal(of: error.faults.map(\.description))
-        }
-    }
-
-    /// Prints the faults of the file.
-    private func refusal(of faults: [String]) -> ExitCode {
-        for fault in faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
-        return ExitCode(Self.badFile)
-    }
-
-    private static func makeDirectory(_ path: String) throws -> URL {
-        let url = URL(filePath: path, directoryHint: .isDirectory)
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        return url
     }
 
     private static func makeFile(_ path: String) throws -> FileHandle {
