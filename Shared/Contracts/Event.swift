@@ -1,5 +1,5 @@
 public import Foundation
-import Records
+public import Records
 public import Timeline
 
 /// An event of the log, in the model of CloudEvents 1.0. `partition` and `offset` are its position.
@@ -19,11 +19,31 @@ public struct Event: Sendable, Equatable {
     /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
     public var traceparent: String?
-    /// JSON text with sorted members.
-    public var data: [UInt8]
+    /// JSON text with sorted members. An event with its ``family`` in memory encodes it at each access.
+    public var data: [UInt8] {
+        get {
+            switch content {
+            case .json(let text): text
+            case .memory(let family): family.data.jsonBytes
+            }
+        }
+        set { content = .json(newValue) }
+    }
     public var partition = 0
     /// The number of the event in its partition, from 1 without gaps; 0 until it is appended.
     public var offset = 0
+    private var content: Content
+
+    private enum Content: Sendable {
+        case json([UInt8])
+        case memory(any EventFamily)
+    }
+
+    /// The data in memory; nil for an event that was read from a log.
+    public var family: (any EventFamily)? {
+        guard case .memory(let family) = content else { return nil }
+        return family
+    }
 
     /// Creates an event without a position.
     public init(
@@ -40,7 +60,47 @@ public struct Event: Sendable, Equatable {
         self.correlation = correlation
         self.causation = causation
         self.traceparent = traceparent
-        self.data = data
+        content = .json(data)
+    }
+
+    /// Creates an event without a position, with its data in memory. Nothing is encoded before ``data`` is needed.
+    public init<F: EventFamily>(
+        id: UUID, family: F, key: AggregateKey, time: Instant, correlation: UUID, causation: UUID?, traceparent: String?
+    ) {
+        let data = family.data
+        self.id = id
+        source = F.source
+        type = Swift.type(of: data).type
+        version = Swift.type(of: data).version
+        self.key = key
+        app = data.app
+        self.time = time
+        self.correlation = correlation
+        self.causation = causation
+        self.traceparent = traceparent
+        content = .memory(family)
+    }
+
+    public static func == (left: Event, right: Event) -> Bool {
+        left.id == right.id && left.source == right.source && left.type == right.type && left.version == right.version
+            && left.key == right.key && left.app == right.app && left.time == right.time
+            && left.correlation == right.correlation && left.causation == right.causation
+            && left.traceparent == right.traceparent && left.data == right.data && left.partition == right.partition
+            && left.offset == right.offset
+    }
+
+    /// Appends the event without its position and its trace context. Equal events have equal bytes.
+    public func write(to binary: inout BinaryWriter) {
+        withUnsafeBytes(of: id.uuid) { binary.append(contentsOf: $0) }
+        withUnsafeBytes(of: correlation.uuid) { binary.append(contentsOf: $0) }
+        if let causation { withUnsafeBytes(of: causation.uuid) { binary.append(contentsOf: $0) } }
+        type.write(to: &binary)
+        key.write(to: &binary)
+        time.write(to: &binary)
+        switch content {
+        case .json(let text): binary.append(contentsOf: text)
+        case .memory(let family): family.data.write(to: &binary)
+        }
     }
 
     /// `<key>` or `<key>/<app>`.

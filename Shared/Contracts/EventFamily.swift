@@ -64,6 +64,15 @@ public enum ContractError: Error, Sendable, Equatable, CustomStringConvertible {
 }
 
 extension EventFamily {
+    /// Reads the data of an event. Does not decode data in memory.
+    public init(_ event: Event) throws(ContractError) {
+        if let family = event.family as? Self {
+            self = family
+        } else {
+            try self.init(type: event.type, version: event.version, data: event.data)
+        }
+    }
+
     /// Reads the data of an event.
     public init(type: String, version: Int, data: [UInt8]) throws(ContractError) {
         guard let kind = Self.catalogue.first(where: { $0.type == type }) else { throw .unknownType(type) }

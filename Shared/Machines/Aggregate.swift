@@ -100,7 +100,7 @@ public struct Aggregate<M: Machine>: Sendable {
         var state = state
         var latest = now
         for event in history {
-            state.apply(try M.OwnEvent(type: event.type, version: event.version, data: event.data), at: event.time)
+            state.apply(try M.OwnEvent(event), at: event.time)
             latest = max(latest, event.time)
         }
         snapshot = Snapshot(state)
@@ -131,12 +131,14 @@ public struct Aggregate<M: Machine>: Sendable {
     /// - Parameters:
     ///   - due: the value of ``nextDeadline``.
     ///   - slots: the slot reservations of the partition; the decision updates them.
+    ///   - encoded: whether the events are encoded for a log. Otherwise their data stays in memory.
     /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func fireDeadline(
-        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator
+        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator, encoded: Bool = true
     ) throws -> (own: [M.OwnEvent], sealed: [Event]) {
         let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-        let events = try decide(.deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots)
+        let events = try decide(
+            .deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots, encoded: encoded)
         guard !events.own.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
             throw StuckDeadline(key: key, due: due)
         }
@@ -145,12 +147,14 @@ public struct Aggregate<M: Machine>: Sendable {
 
     /// Decides one input at `arrival`, or at the time of the last decision if that is later.
     ///
-    /// - Parameter slots: the slot reservations of the partition; the decisions update them.
+    /// - Parameters:
+    ///   - slots: the slot reservations of the partition; the decisions update them.
+    ///   - encoded: whether the events are encoded for a log. Otherwise their data stays in memory.
     /// - Throws: the machine's refusal. The aggregate is then unchanged.
     /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy,
-        slots: inout SlotAllocator
+        slots: inout SlotAllocator, encoded: Bool = true
     ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
         // Several machines follow one event. Each has its own seed, so that their events have different ids.
@@ -164,7 +168,7 @@ public struct Aggregate<M: Machine>: Sendable {
             decision.slots.replace(decision.state.reservedSlots, by: state.reservedSlots, at: .epoch)
             throw error
         }
-        let sealed = take(&decision, origin)
+        let sealed = take(&decision, origin, encoded: encoded)
         return (decision.events, sealed)
     }
 
@@ -188,19 +192,19 @@ public struct Aggregate<M: Machine>: Sendable {
     /// Adopts the result of a decision.
     ///
     /// - Returns: the events, as the log stores them.
-    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
+    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin, encoded: Bool = true) -> [Event] {
         guard !decision.events.isEmpty else { return [] }
         let moment = decision.now
         var correlation = origin.correlation
-        let sealed = decision.events.map { event in
-            let (id, data) = (decision.eventID(), event.data)
+        let sealed = decision.events.map { family in
+            let id = decision.eventID()
             let shared = correlation ?? id
             correlation = shared
-            return Event(
-                id: id, source: M.name, type: Swift.type(of: data).type,
-                version: Swift.type(of: data).version, key: key, app: data.app, time: moment,
-                correlation: shared, causation: origin.causation, traceparent: origin.traceparent,
-                data: data.jsonBytes)
+            var event = Event(
+                id: id, family: family, key: key, time: moment, correlation: shared, causation: origin.causation,
+                traceparent: origin.traceparent)
+            if encoded { event.data = event.data }
+            return event
         }
         snapshot = Snapshot(decision.state)
         now = moment

@@ -50,7 +50,7 @@ public enum DeviceFact: Sendable, Equatable {
     ) throws(Refusal) -> DeviceFact? {
         let fact: DeviceFact?
         do throws(ContractError) {
-            fact = try LifecycleEvent(type: event.type, version: event.version, data: event.data).fact
+            fact = try LifecycleEvent(event).fact
         } catch {
             throw refusal(error)
         }

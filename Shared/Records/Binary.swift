@@ -2,7 +2,7 @@
 /// ``Record/visit(_:)``.
 ///
 /// The form contains no names and no version. The caller stores the version of the record beside it.
-public struct BinaryWriter: FieldVisitor {
+public struct BinaryWriter: FieldVisitor, Sendable {
     @inlinable public static var readsConstraints: Bool { false }
     @usableFromInline var buffer: [UInt8] = []
     /// The bytes written so far.
@@ -20,6 +20,9 @@ public struct BinaryWriter: FieldVisitor {
     @inlinable public mutating func append(_ byte: UInt8) { buffer.append(byte) }
     @inlinable
     public mutating func append(contentsOf more: some Collection<UInt8>) { buffer.append(contentsOf: more) }
+
+    /// Removes all bytes, and keeps the memory.
+    public mutating func removeAll() { buffer.removeAll(keepingCapacity: true) }
 
     /// Appends an unsigned LEB128 number.
     @inlinable

@@ -29,7 +29,7 @@ public struct Report: Record, Equatable {
     /// Calls of devices that a service refused, by code.
     public var refusedCalls: OrderedDictionary<String, Int> = [:]
     public var seed: String?
-    /// The SHA-256 of the log.
+    /// The SHA-256 of all events.
     public var sha256: String?
     public var states = StateHistory()
     public var until = Instant.epoch

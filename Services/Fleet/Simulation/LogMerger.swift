@@ -2,12 +2,10 @@ import Crypto
 import Foundation
 import HeapModule
 
-/// Merges the logs of all partitions in the order of time, partition and offset, and hashes the result.
+/// Writes the logs of all partitions in the order of time, partition and offset. Hashes their hashes.
 struct LogMerger {
-    private var hash = SHA256()
     private let file: FileHandle?
-    /// The number of events.
-    private(set) var events = 0
+    private var latest: [PartitionLog] = []
 
     private struct Line: Comparable {
         var time: Int64
@@ -19,11 +17,13 @@ struct LogMerger {
         }
     }
 
-    /// - Parameter file: gets the merged lines; nil to only hash them.
+    /// - Parameter file: gets the merged lines; nil if there are none.
     init(to file: FileHandle?) { self.file = file }
 
     /// Appends the logs of a part of the simulated time. All lines are later than those of earlier parts.
     mutating func append(_ logs: [PartitionLog]) throws {
+        latest = logs
+        guard file != nil else { return }
         var heads = Heap<Line>()
         var merged: [UInt8] = []
         for (log, lines) in logs.map(\.lines).enumerated() where !lines.isEmpty {
@@ -34,7 +34,6 @@ struct LogMerger {
             let begin = head.index == 0 ? 0 : log.lines[head.index - 1].end
             merged.append(contentsOf: log.bytes[begin..<log.lines[head.index].end])
             if merged.count > 1 << 20 { try flush(&merged) }
-            events += 1
             let next = head.index + 1
             if next < log.lines.count {
                 heads.replaceMin(with: Line(time: log.lines[next].time, log: head.log, index: next))
@@ -45,14 +44,18 @@ struct LogMerger {
         try flush(&merged)
     }
 
-    /// The SHA-256 of all lines, in hexadecimal.
+    /// The number of events.
+    var events: Int { latest.reduce(0) { $0 + $1.count } }
+
+    /// The SHA-256 of the hash chains of all partitions, in hexadecimal.
     var digest: String {
+        var hash = SHA256()
+        for log in latest { hash.update(data: log.chain) }
         let digits = Array("0123456789abcdef")
         return String(hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
     }
 
     private mutating func flush(_ merged: inout [UInt8]) throws {
-        merged.withUnsafeBytes { hash.update(bufferPointer: $0) }
         try file?.write(contentsOf: merged)
         merged.removeAll(keepingCapacity: true)
     }

@@ -34,8 +34,8 @@ actor Partition {
         static func < (left: Due, right: Due) -> Bool { (left.at, left.index) < (right.at, right.index) }
     }
 
-    init(_ number: Int, of shared: SharedPlan, devices indexes: [Int], checks: Bool) {
-        context = shared.context(of: number)
+    init(_ number: Int, of shared: SharedPlan, devices indexes: [Int], lines: Bool, checks: Bool) {
+        context = shared.context(of: number, lines: lines)
         self.checks = checks
         devices = indexes.map { DeviceSimulation($0, shared.plan, shared.policies, checks: checks) }
         for index in devices.indices {

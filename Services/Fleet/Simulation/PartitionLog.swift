@@ -1,30 +1,48 @@
 import Contracts
+import Crypto
+import Records
 import Timeline
 
-/// The log of a partition in a part of the simulated time: CloudEvents as JSON lines.
+/// The log of a partition in a part of the simulated time: the hash of its events, and their CloudEvents if wanted.
 struct PartitionLog: Sendable {
     let partition: Int
-    /// The lines, each with its line feed.
+    /// The number of the events of all parts.
+    private(set) var count = 0
+    /// The hash chain of all parts: the SHA-256 of the former value and the binary forms of the events of a part.
+    private(set) var chain = [UInt8](repeating: 0, count: 32)
+    /// The lines of CloudEvents JSON, each with its line feed.
     private(set) var bytes: [UInt8] = []
     /// The times of the lines in milliseconds, and their ends in ``bytes``.
     private(set) var lines: [(time: Int64, end: Int)] = []
-    private var offset = 0
+    private let hasLines: Bool
+    private var binary = BinaryWriter()
 
-    init(partition: Int) { self.partition = partition }
+    /// - Parameter lines: whether the log has the events as text too.
+    init(partition: Int, lines: Bool) {
+        self.partition = partition
+        hasLines = lines
+    }
 
     /// Writes an event with its position.
     mutating func append(_ event: Event) {
-        offset += 1
+        count += 1
+        event.write(to: &binary)
+        guard hasLines else { return }
         var event = event
         event.partition = partition
-        event.offset = offset
+        event.offset = count
         bytes.append(contentsOf: event.cloudEvent)
         bytes.append(UInt8(ascii: "\n"))
         lines.append((event.time.milliseconds, bytes.count))
     }
 
-    /// Returns the lines and removes them here.
+    /// Ends a part: returns its lines and removes them here.
     mutating func taken() -> PartitionLog {
+        var hash = SHA256()
+        hash.update(data: chain)
+        hash.update(data: binary.bytes)
+        chain = Array(hash.finalize())
+        binary.removeAll()
         let taken = self
         bytes = []
         lines = []

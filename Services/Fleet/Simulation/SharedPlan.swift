@@ -22,14 +22,15 @@ struct SharedPlan: Sendable {
         payloads = plan.scenario.provider.sends.map { JSONPayload(document: $0.document) }
     }
 
-    func context(of partition: Int) -> PartitionContext {
+    /// - Parameter lines: whether the log has the events as text.
+    func context(of partition: Int, lines: Bool = false) -> PartitionContext {
         let apps = plan.scenario.apps
         return PartitionContext(
             plan: plan, policies: policies, payloads: payloads, seedText: String(plan.seed),
             appIndexes: Dictionary(uniqueKeysWithValues: apps.enumerated().map { ($1.id, $0) }),
             fetchSlots: SlotAllocator(
                 ceiling: FetchMachine.ceiling(policies.fetch), partition: partition, partitions: Self.partitions),
-            log: PartitionLog(partition: partition),
+            log: PartitionLog(partition: partition, lines: lines),
             figures: Figures(
                 apps: Array(repeating: AppFigures(), count: apps.count),
                 states: StateTimes(from: plan.begin, until: plan.end)))

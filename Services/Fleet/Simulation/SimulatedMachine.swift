@@ -41,7 +41,7 @@ struct SimulatedMachine<M: Machine> {
         until now: Instant, _ policy: M.Policy, _ slots: inout SlotAllocator, into queue: inout EventQueue
     ) throws {
         while let due = aggregate.nextDeadline, due <= now {
-            append(try aggregate.fireDeadline(due, policy: policy, slots: &slots), to: &queue)
+            append(try aggregate.fireDeadline(due, policy: policy, slots: &slots, encoded: false), to: &queue)
         }
     }
 
@@ -52,7 +52,9 @@ struct SimulatedMachine<M: Machine> {
     ) throws {
         try fireDeadlines(until: now, policy, &slots, into: &queue)
         append(
-            try aggregate.decide(.command(command), Origin(id: id), at: now, policy: policy, slots: &slots), to: &queue)
+            try aggregate.decide(
+                .command(command), Origin(id: id), at: now, policy: policy, slots: &slots, encoded: false),
+            to: &queue)
     }
 
     /// Decides an event of another machine after all deadlines up to its time. Ignores an event that the machine does
@@ -65,7 +67,8 @@ struct SimulatedMachine<M: Machine> {
         do throws(M.Refusal) {
             append(
                 try aggregate.decide(
-                    .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots),
+                    .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots,
+                    encoded: false),
                 to: &queue)
         } catch {
             if let unreadable = error.unreadable { throw unreadable }

@@ -58,7 +58,7 @@ public struct SimulationRun: Sendable {
         var merger = LogMerger(to: log)
         var partitions: [Partition] = []
         for (number, devices) in shared.devices().enumerated() {
-            partitions.append(Partition(number, of: shared, devices: devices, checks: checks))
+            partitions.append(Partition(number, of: shared, devices: devices, lines: log != nil, checks: checks))
         }
         var now = plan.begin
         var merging: [PartitionLog] = []

@@ -212,9 +212,3 @@ extension Decision<LifecycleMachine> {
         return record
     }
 }
-
-extension EventFamily {
-    fileprivate init(_ event: Event) throws(ContractError) {
-        try self.init(type: event.type, version: event.version, data: event.data)
-    }
-}

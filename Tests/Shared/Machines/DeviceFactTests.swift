@@ -48,6 +48,26 @@ import Timeline
         #expect(DeviceFact.types.count == 14)
     }
 
+    @Test func `an event in memory has the form and the meaning of its logged copy`() throws {
+        let id = DecisionIdentifiers.derived("in memory")
+        let data = LifecycleEvent.AppSuspended(app: "a")
+        let memory = Event(
+            id: id, family: LifecycleEvent.appSuspended(data), key: .device("d"), time: .epoch, correlation: id,
+            causation: nil, traceparent: nil)
+        let logged = Event(
+            id: id, source: "lifecycle", type: LifecycleEvent.AppSuspended.type, version: 1, key: .device("d"),
+            app: "a", time: .epoch, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
+        #expect(memory.cloudEvent == logged.cloudEvent)
+        #expect(memory == logged)
+        #expect(memory.family != nil && logged.family == nil)
+        #expect(try LifecycleEvent(memory) == LifecycleEvent(logged))
+        #expect(throws: ContractError.unknownType(LifecycleEvent.AppSuspended.type)) { try PushEvent(memory) }
+        let other = Event(
+            id: id, family: LifecycleEvent.appSuspended(.init(app: "b")), key: .device("d"), time: .epoch,
+            correlation: id, causation: nil, traceparent: nil)
+        #expect(memory != other)
+    }
+
     @Test func `an unreadable event is refused`() {
         let refusal = #expect(throws: Counter.Refusal.self) { try read("lifecycle.unknown", Array("{}".utf8)) }
         #expect(refusal?.unreadable == .unknownType("lifecycle.unknown"))

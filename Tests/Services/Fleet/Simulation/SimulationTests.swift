@@ -64,6 +64,21 @@ import Timeline
         #expect(first.digest != second.digest)
     }
 
+    /// A simulation writes no text without a file.
+    @Test func `a written log has all events, in the order of time, and the hash of the events`() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "log-\(UUID()).jsonl")
+        #expect(FileManager.default.createFile(atPath: file.path, contents: nil))
+        defer { try? FileManager.default.removeItem(at: file) }
+        let scenario = try Scenario(jsonBytes: Array(Self.busyDay.utf8))
+        let report = try await SimulationRun(scenario, threads: 2).run(log: FileHandle(forWritingTo: file))
+        let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).map { try JSON(parsing: $0) }
+        #expect(lines.count == report.events)
+        let times = lines.compactMap { $0["time"]?.string }
+        #expect(times.count == lines.count && times == times.sorted())
+        #expect(Set(lines.compactMap { $0["id"]?.string }).count == lines.count)
+        #expect(try await run(Self.busyDay).digest == report.digest)
+    }
+
     @Test func `a day with faults violates no invariant`() async throws {
         let report = try await run(Self.busyDay, threads: 2, checks: true)
         #expect(report.violations == [])
