@@ -79,6 +79,20 @@ extension Action {
             return Call(.lifecycle, "DELETE", ofApp + "/tasks/{task}", [device, app, task])
         case .completeWake(let app, let wake, let result):
             return Call(.lifecycle, "POST", ofApp + "/wakes/{wake}/completion", [device, app, wake], result)
+        case .export(let app, let identifier):
+            return Call(
+                .fetch, "POST", ofApp + "/task-requests", [device, app],
+                [
+                    "identifier": .string(identifier), "kind": "continuedProcessing", "title": "Export",
+                    "subtitle": "A film of the holidays",
+                ])
+        case .cancelExport(let app, let identifier):
+            return Call(
+                .fetch, "POST", ofApp + "/task-requests/{identifier}/user-cancellation", [device, app, identifier])
+        case .reportProgress(let app, let wake, let part, let parts):
+            return Call(
+                .lifecycle, "PUT", ofApp + "/wakes/{wake}/progress", [device, app, wake],
+                ["completedUnitCount": .int(part), "totalUnitCount": .int(parts)])
         case .openSession(let app):
             return Call(.transfer, "PUT", ofApp + "/sessions/{session}", [device, app, Self.session], [:])
         case .setInterval(let app, let interval):

@@ -16,6 +16,8 @@ public enum Action: Sendable, Equatable {
     case open(notification: String)
     /// Answers a notification by a text input action.
     case reply(notification: String)
+    /// Cancels a continued processing task in the interface of the system.
+    case cancelExport(app: String, identifier: String)
     case keepAlive
     // Actions of the code of an app.
     case monitorSignificantChanges(app: String)
@@ -23,6 +25,9 @@ public enum Action: Sendable, Equatable {
     case beginTask(app: String, String)
     case endTask(app: String, task: String)
     case completeWake(app: String, wake: String, JSON)
+    /// Submits the export of a video as a continued processing task.
+    case export(app: String, identifier: String)
+    case reportProgress(app: String, wake: String, part: Int, of: Int)
     case openSession(app: String)
     /// Sets the minimum background fetch interval.
     case setInterval(app: String, AppModel.FetchInterval)
@@ -41,9 +46,10 @@ public enum Action: Sendable, Equatable {
         case .monitorSignificantChanges(let app): app
         case .changeLocation: nil
         case .register(let app), .requestAuthorization(let app, _), .setCategories(let app): app
-        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive: nil
+        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .cancelExport, .keepAlive: nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
-            .completeWake(let app, _, _), .openSession(let app), .download(let app), .answerChallenge(let app, _),
+            .completeWake(let app, _, _), .export(let app, _), .reportProgress(let app, _, _, _), .openSession(let app),
+            .download(let app), .answerChallenge(let app, _),
             .setInterval(let app, _):
             app
         }

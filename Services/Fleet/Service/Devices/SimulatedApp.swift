@@ -24,6 +24,8 @@ public struct SimulatedApp: Sendable, Equatable {
     public internal(set) var hasAsked = false
     /// Whether it has set its notification categories.
     var hasCategories = false
+    /// The number of its exports.
+    var exports = 0
     /// The token for notifications; nil until the app has registered.
     public internal(set) var pushToken: String?
     /// The completed downloads whose bytes are counted.
@@ -60,11 +62,14 @@ struct Work: Sendable, Equatable {
         case open(String)
         /// The user answers a notification without opening its app.
         case reply(String)
+        case cancelExport(String)
         // Work of the code of the app.
         case askForLocation, askForNotifications
         case crash, download, openSession
         case completeCallback(String, session: String?)
         case completeWake(String, reason: String)
+        case export
+        case reportProgress(String, part: Int, of: Int)
         case endTask(String)
         case answerChallenge(String)
         case register
@@ -74,10 +79,10 @@ struct Work: Sendable, Equatable {
             switch self {
             case .askForLocation, .askForNotifications: true
             case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
-                .open, .reply:
+                .open, .reply, .cancelExport:
                 false
-            case .crash, .download, .openSession, .completeCallback, .completeWake, .endTask, .answerChallenge,
-                .register:
+            case .crash, .download, .openSession, .completeCallback, .completeWake, .export, .reportProgress, .endTask,
+                .answerChallenge, .register:
                 true
             }
         }

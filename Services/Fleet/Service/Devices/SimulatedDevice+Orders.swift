@@ -14,6 +14,7 @@ extension SimulatedDevice {
         let offset = order.position?.offset
         switch order.kind {
         case .callback: called(app, order, at: now)
+        case .wake where order.startsExport: beginExport(app, order, at: now)
         case .wake:
             apps[app].learn(.background, asOf: offset)
             woken(app, order, at: now)

@@ -26,7 +26,7 @@ extension SimulatedDevice {
             return person.phase(at: pace.peopleTime(at: now)) == .asleep
                 ? [] : unlock(at: now) + [.open(notification: notification)]
         case .tryOut, .putDown, .interrupt, .dismiss, .swipe, .crash, .download, .openSession, .completeCallback,
-            .completeWake, .endTask, .answerChallenge, .register:
+            .completeWake, .endTask, .answerChallenge, .register, .export, .reportProgress, .cancelExport:
             return []
         }
     }
@@ -59,6 +59,11 @@ extension SimulatedDevice {
             guard apps[app].wakes.contains(wake) else { return [] }
             apps[app].wakes.removeAll { $0 == wake }
             return [.completeWake(app: name, wake: wake, result(of: reason))]
+        case .export: return export(app, at: now)
+        case .reportProgress(let wake, let part, let parts):
+            guard apps[app].wakes.contains(wake) else { return [] }
+            return [.reportProgress(app: name, wake: wake, part: part, of: parts)]
+        case .cancelExport(let identifier): return [.cancelExport(app: name, identifier: identifier)]
         case .endTask(let task):
             apps[app].tasks.removeAll { $0 == task }
             return [.endTask(app: name, task: task)]
@@ -103,6 +108,7 @@ extension SimulatedDevice {
         schedule(.putDown, of: app, at: now + stay)
         if services.contains(.push), apps[app].model.takesPushes { wantNotifications(app, at: now) }
         wantLocation(app, at: now)
+        wantExport(app, at: now, stay: stay)
         if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {
         case .crashes where random.percent(10): schedule(.crash, of: app, at: now + stay / 3)

@@ -55,6 +55,8 @@ public struct AppModel: Sendable, Equatable {
     public var takesPushes: Bool { modes.contains("remote-notification") }
     /// Whether the app asks for the location: the weather, and the game, which has no use for it.
     public var wantsLocation: Bool { behaviour == .neverCompletes || behaviour == .crashes }
+    /// Whether its user exports videos, which takes minutes.
+    public var exports: Bool { identifier == "com.example.film" }
     /// Whether the app downloads.
     public var downloads: Bool { behaviour == .downloadsMuch }
 
@@ -64,8 +66,12 @@ public struct AppModel: Sendable, Equatable {
             "backgroundModes": .array(modes.map { .string($0) }), "memoryMB": .int(memoryMB),
             "handlersReturn": .string(reportsHandlers ? "reported" : "immediately"),
             "notificationServiceExtension": .bool(hasServiceExtension),
+            "permittedTaskIdentifiers": .array(exports ? [.string(exportPrefix + "*")] : []),
         ]
     }
+
+    /// The beginning of the identifiers of its exports.
+    var exportPrefix: String { identifier + ".export." }
 
     /// The category of alerts with actions.
     static let category = "MESSAGE"
@@ -104,6 +110,8 @@ public struct AppModel: Sendable, Equatable {
         AppModel(
             "com.example.podcasts", .downloadsMuch, ["fetch", "remote-notification"], reports: true, .minimum,
             opens: 4, taps: 20, .minutes(1)...(.minutes(6))),
+        AppModel(
+            "com.example.film", .wellBehaved, [], reports: true, nil, opens: 3, taps: 10, .minutes(2)...(.minutes(9))),
     ]
 
     private init(

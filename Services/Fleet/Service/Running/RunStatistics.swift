@@ -110,7 +110,8 @@ public final class RunStatistics: Sendable {
             case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive,
                 .completeCallback,
                 .endTask,
-                .openSession, .setInterval, .answerChallenge, .register, .setCategories:
+                .openSession, .setInterval, .answerChallenge, .register, .setCategories, .export, .cancelExport,
+                .reportProgress:
                 break
             }
         }

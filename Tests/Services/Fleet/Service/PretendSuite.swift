@@ -70,6 +70,7 @@ struct PretendSuite {
     ) {
         guard let order = order(kind, app, name: name, data: data, wantsAnswer: wantsAnswer) else { return }
         switch kind {
+        case .wake where order.startsExport: break
         case .wake: states[app] = .background
         case .suspend: states[app] = .suspended
         case .terminate: states[app] = .notRunning
@@ -103,7 +104,8 @@ struct PretendSuite {
             return .done(["task": .string("task-\(works)")], asOf: offset)
         case .changeLocation, .monitorSignificantChanges, .requestAuthorization: return .done([:], asOf: offset)
         case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
-            .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories:
+            .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories, .export,
+            .cancelExport, .reportProgress:
             return .done([:], asOf: offset)
         }
         guard case .transition(let app, _) = action else { return .done(["state": "notRunning"], asOf: offset) }
