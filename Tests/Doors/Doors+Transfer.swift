@@ -41,10 +41,9 @@ extension Door {
                 "priority": 1, "countOfBytesClientExpectsToSend": 10,
             ], \.transfer
         ) {
-            .upload(
-                app: app, session: session,
-                $0.transferRequest(secretHeaders: $0.headers.separated.secret.map { _ in "h" }), .body(AppFile()),
-                resumes: $0.resume)
+            try $0.command(
+                app: app, session: session, $0.file.map { _ in .body(AppFile()) },
+                secretHeaders: $0.headers.separated.secret.map { _ in "h" })
         },
         .rest(ClaimRequest.self, ["name": "film"], \.transfer) { .claim(DoorSuite.task, name: $0.name) },
         Door(
@@ -97,6 +96,16 @@ extension Door {
             challenge.host = "files.example"
             challenge.realm = told.parameters["realm"]
             try suite.submit(.challenge(DoorSuite.claim, challenge), \.transfer)
+        },
+        Door("the resource of an upload", [:]) { _, suite, documents in
+            let location = String(decoding: documents.nextHeaderValue(), as: UTF8.self)
+            let client = UploadClient(version: .six)
+            let interim = HTTPResponseHead(
+                version: .http1_1, status: .custom(code: 104, reasonPhrase: ""),
+                headers: ["Upload-Draft-Interop-Version": "6", "Location": location, "Upload-Offset": location])
+            _ = client.offset(interim.headers)
+            guard let url = client.resource(in: interim, to: "http://files.example/a") else { return }
+            try suite.submit(.createUpload(DoorSuite.claim, url: url), \.transfer)
         },
         Door("tus metadata", [:]) { _, _, documents in
             let text = String(decoding: documents.nextHeaderValue(), as: UTF8.self)

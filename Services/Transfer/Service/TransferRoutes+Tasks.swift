@@ -31,7 +31,7 @@ extension TransferRoutes {
             .refuses(
                 .ofNewTask + [
                     TransferRefusal.unknownFile("film").problem, TransferRefusal.unusableResumeData(.upload).problem,
-                    TransferRefusal.noResumableUploads.problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
+                    .originNotAllowed, .uploadIncomplete, .uploadGone,
                 ] + .ofStoring)
         ) { try await upload($0, $1) }
         table.add(.get, path, "A task", .refuses(.ofDevice(.unknownTask(1)))) { call in
@@ -48,8 +48,10 @@ extension TransferRoutes {
             ),
         ]
         for (word, summary, command) in actions {
+            let ofFeature = word.hasPrefix("cancel-by") ? [TransferRefusal.noResumableUploads.problem] : []
             table.add(
-                .post, path + "/" + word, summary, .refuses(.ofCode(.unknownSession("s"), .unknownTask(1)))
+                .post, path + "/" + word, summary,
+                .refuses(.ofCode(.unknownSession("s"), .unknownTask(1)) + ofFeature)
             ) { call in try await task(after: command(call.task), call) }
         }
         table.add(

@@ -136,6 +136,11 @@ private struct AppRefusals {
         let upload = #"{"url":"\#(url)","file":"film","earliestBeginDate":"2999-01-01T00:00:00.000Z"}"#
         try await given.refuse("unsupported_on_profile", "POST", session + "/downloads", later)
         try await given.refuse("unsupported_on_profile", "POST", session + "/uploads", upload)
+        _ = try await suite.send(
+            .PUT, suite.transferPort, "/v1/devices/old/apps/app/files/film", ByteBuffer(string: "film"))
+        try await call(.POST, session + "/uploads", #"{"url":"\#(url)","file":"film"}"#)
+        try await given.refuse(
+            "unsupported_on_profile", "POST", session + "/tasks/1/cancel-by-producing-resume-data")
     }
 
     func ofTasks() async throws {
@@ -150,7 +155,9 @@ private struct AppRefusals {
             try await given.refuse(code, "POST", delayed, answer)
         }
         try await given.refuse("no_delayed_request", "POST", delayed, #"{"disposition":"continueLoading"}"#)
-        try await given.refuse("unusable_resume_data", "POST", session + "/downloads", #"{"resumeData":"none"}"#)
+        for word in ["/downloads", "/uploads"] {
+            try await given.refuse("unusable_resume_data", "POST", session + word, #"{"resumeData":"none"}"#)
+        }
         try await given.refuse("file_not_ready", "GET", session + "/tasks/1/file")
         try await call(.POST, session + "/tasks/1/cancel")
         try await given.refuse("nothing_to_claim", "POST", session + "/tasks/1/claim", #"{"name":"film"}"#)
