@@ -61,7 +61,7 @@ package struct FetchLife: Life {
     package mutating func step() throws -> (any Error)? {
         // Running refreshes usually get their answers in time.
         let isBusy = device.apps.values.contains {
-            $0.running != nil || $0.runningTask != nil || !$0.continuedTasks.isEmpty
+            $0.running != nil || $0.runningTask != nil || $0.dueContinuedRun != nil
         }
         let pause: Int64 = isBusy && !chance(8) ? 40_000 : chance(6) ? 7_200_000 : 400_000
         now = now + .milliseconds(Int64.random(in: 0...pause, using: &random))
@@ -83,6 +83,8 @@ package struct FetchLife: Life {
         let intervals: [FetchInterval] = [
             .never, .minimum, .minimum, .atLeast(.zero), .atLeast(.seconds(Int64(1200))), .atLeast(.hours(5)),
         ]
+        let onScreen = device.apps.first { $0.value.inForeground && $0.key != "a" }?.key
+        if let onScreen, chance(6) { return continuedTaskCommand(onScreen) }
         if chance(2) { return taskCommand() }
         if chance(5) { return .simulateFetch(app: anyApp()) }
         return .setInterval(app: anyApp(), intervals[Int.random(in: 0..<intervals.count, using: &random)])
@@ -93,7 +95,6 @@ package struct FetchLife: Life {
         if let running = device.apps[app]?.runningTask, chance(4) {
             return .simulateTaskExpiration(app: app, identifier: running.submission.identifier)
         }
-        if device.apps[app]?.inForeground == true, chance(2) { return continuedTaskCommand(app) }
         let identifier = device.apps[app]?.tasks.keys.randomElement(using: &random) ?? "t0"
         switch Int.random(in: 0..<20, using: &random) {
         case 0: return .cancelTask(app: app, identifier: identifier)
@@ -122,14 +123,13 @@ package struct FetchLife: Life {
 
     /// An event of `lifecycle`, usually an answer to a running refresh.
     private mutating func hear() throws {
+        if try hearOfContinuedTask() { return }
         let app = anyApp()
         if let running = device.apps[app]?.running, !chance(4) { return try answer(app, running) }
         // A stopped task ends soon.
         let isEnding = device.apps.first { $0.value.runningTask?.stopped != nil && $0.value.runningTask?.wake != nil }
         if let (app, record) = isEnding, let running = record.runningTask { return try answer(app, running) }
         if let running = device.apps[app]?.runningTask, !chance(3) { return try answer(app, running) }
-        let continued = device.apps[app]?.continuedTasks.values.first { $0.run != nil }
-        if let run = continued?.run, !chance(3) { return try answer(app, run) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0: try tell(LifecycleEvent.AppLaunched(app: app, callbacks: []))
         case 1: try tell(LifecycleEvent.AppActivated(app: app, callbacks: []))
