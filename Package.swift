@@ -169,9 +169,8 @@ targets += [
     library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"]),
     executable(
         "fleet", "Services/Fleet/Main",
-        scenario + [
-            "FleetService", "Simulation", "CommandLines", "Records", "Timeline", "Contracts", "ArgumentParser",
-            "UnixSignals",
+        scenario + documents + [
+            "FleetService", "Simulation", "CommandLines", "ArgumentParser", "UnixSignals",
         ]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]

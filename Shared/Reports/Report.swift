@@ -22,6 +22,8 @@ public struct Report: Record, Equatable {
     public var openingsByHour: [Int] = []
     /// The worst pushes, with the events that led to their outcomes.
     public var pushes: [PushHistory] = []
+    /// The disputed rules that were as in the source documents (`readings` of the file of profiles).
+    public var readings: [String] = []
     /// The energy of refreshes and tasks, in millijoules.
     public var refreshAndTaskMillijoules = 0
     /// Completed refreshes by the hour of the device's day.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import FleetService
 import Foundation
 import Records
@@ -27,6 +28,22 @@ enum ScenarioInput {
         let faults = SimulationRun.faults(of: scenario)
         guard faults.isEmpty else { throw refusal(of: file, faults.map { "\($0.pointer) \($0.detail)" }) }
         return scenario
+    }
+
+    /// Reads the table of generations, which a file overrides: the given one, or else that of `PROFILES_FILE`.
+    ///
+    /// - Throws: an exit status if the file has faults, which are printed.
+    static func generations(_ profiles: String?) throws -> Generations {
+        let named = profiles ?? ProcessInfo.processInfo.environment["PROFILES_FILE"]
+        guard let path = named, !path.isEmpty else { return .standard }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw FleetError("cannot read the profiles \(path)")
+        }
+        do throws(DocumentError) {
+            return try Generations(overriding: Array(data))
+        } catch {
+            throw refusal(of: path, error.faults.map { "\($0.pointer) \($0.detail)" })
+        }
     }
 
     /// Creates a directory and those that contain it.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import FleetService
 import Foundation
 import Records
@@ -29,6 +30,11 @@ struct Simulate: AsyncParsableCommand {
     var log: String?
     @Option(help: "Writes report.html, report.json and pushes.csv to this directory.")
     var report: String?
+    @Option(
+        help:
+            "A JSON file that overrides profiles and readings, as PROFILES_FILE of the services; the default is PROFILES_FILE."
+    )
+    var profiles: String?
     @Flag(help: "Checks the invariants after every event, and at the end that each state is the fold of its events.")
     var check = false
 
@@ -47,7 +53,9 @@ struct Simulate: AsyncParsableCommand {
             if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
         }
         let directory = try report.map { try ScenarioInput.makeDirectory($0) }
-        let run = SimulationRun(scenario, seed: seed, threads: threads, checks: check)
+        let run = SimulationRun(
+            scenario, seed: seed, threads: threads, checks: check,
+            generations: try ScenarioInput.generations(profiles))
         let began = ContinuousClock.now
         let outcome = try await simulate(run, to: try log.map { try Self.makeFile($0) })
         let elapsed = ContinuousClock.now - began

@@ -15,10 +15,10 @@ struct SharedPlan: Sendable {
     let policies: Policies
     private let payloads: [JSONPayload]
 
-    init(_ plan: ScenarioPlan) {
+    init(_ plan: ScenarioPlan, _ generations: Generations) {
         self.plan = plan
         let fetch = FetchPolicy { zone, moment in Int(plan.offset(of: zone, at: moment).milliseconds / 1000) }
-        policies = Policies(fetch: fetch, push: PushPolicy(partitions: Self.partitions))
+        policies = Policies(fetch: fetch, push: PushPolicy(partitions: Self.partitions), generations: generations)
         payloads = plan.scenario.provider.sends.map { JSONPayload(document: $0.document) }
     }
 

@@ -88,8 +88,20 @@ struct SimulatedMachine<M: Machine> {
 
 /// The limits of the four machines.
 struct Policies: Sendable {
-    let lifecycle = LifecyclePolicy()
-    let fetch: FetchPolicy
-    let push: PushPolicy
-    let transfer = TransferPolicy()
+    let generations: Generations
+    let lifecycle: LifecyclePolicy
+    private(set) var fetch: FetchPolicy
+    private(set) var push: PushPolicy
+    private(set) var transfer = TransferPolicy()
+
+    /// - Parameter generations: the table of all machines.
+    init(fetch: FetchPolicy, push: PushPolicy, generations: Generations) {
+        self.fetch = fetch
+        self.push = push
+        self.generations = generations
+        lifecycle = LifecyclePolicy(generations: generations)
+        self.fetch.generations = generations
+        self.push.generations = generations
+        transfer.generations = generations
+    }
 }

@@ -1,3 +1,4 @@
+import Contracts
 import OrderedCollections
 public import Reports
 import Scenarios
@@ -20,6 +21,7 @@ extension SimulationReport {
         report.name = name
         report.openingsByHour = figures.openings
         report.pushes = figures.apps.flatMap { $0.rows.flatMap(\.figures.worst.all) }
+        report.readings = documentedRules.map(\.rawValue)
         report.refreshAndTaskMillijoules = figures.energy
         report.refreshesByHour = figures.refreshesByHour
         report.refusedCalls = OrderedDictionary(sorting: figures.refusedCalls)
@@ -54,6 +56,7 @@ extension SimulationReport {
                     + "crashes: \(app.crashes)")
         }
         lines.append("  bytes: \(list(figures.bytes)); energy of refreshes and tasks: \(figures.energy) mJ")
+        for rule in documentedRules { lines.append("  the rule \(rule.rawValue) is as in the source documents") }
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in a simulation") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }
         for violation in violations.prefix(10) { lines.append("  \(violation)") }

@@ -1,3 +1,4 @@
+public import Contracts
 public import Scenarios
 public import Timeline
 
@@ -22,13 +23,18 @@ public struct SimulationReport: Sendable {
     /// The kinds of faults in the scenario that a simulation does not have.
     public let ignoredFaults: [String]
 
+    /// The disputed rules for which the simulation followed the source documents.
+    public let documentedRules: [DisputedRule]
+
     let figures: Figures
     let apps: [String]
     let lateAfter: Interval
 
     init(
-        _ plan: ScenarioPlan, until: Instant, events: Int, digest: String, _ figures: Figures, violations: [Violation]
+        _ plan: ScenarioPlan, until: Instant, events: Int, digest: String, _ figures: Figures, violations: [Violation],
+        _ generations: Generations
     ) {
+        documentedRules = DisputedRule.allCases.filter { generations[$0] == .document }
         let scenario = plan.scenario
         name = scenario.name
         seed = plan.seed

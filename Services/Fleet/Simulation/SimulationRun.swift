@@ -1,3 +1,4 @@
+public import Contracts
 public import Foundation
 public import Records
 public import Scenarios
@@ -29,8 +30,12 @@ public struct SimulationRun: Sendable {
     ///   - seed: replaces the seed of the scenario.
     ///   - threads: the number of partitions that run at once.
     ///   - checks: whether all invariants are checked.
-    public init(_ scenario: Scenario, seed: UInt64? = nil, threads: Int = 1, checks: Bool = false) {
-        shared = SharedPlan(ScenarioPlan(scenario, seed: seed))
+    ///   - generations: the features and limits of the generations, and the readings of disputed rules.
+    public init(
+        _ scenario: Scenario, seed: UInt64? = nil, threads: Int = 1, checks: Bool = false,
+        generations: Generations = .standard
+    ) {
+        shared = SharedPlan(ScenarioPlan(scenario, seed: seed), generations)
         self.threads = max(1, threads)
         self.checks = checks
     }
@@ -83,7 +88,8 @@ public struct SimulationRun: Sendable {
             violations += outcome.violations
         }
         return SimulationReport(
-            plan, until: now, events: merger.events, digest: merger.digest, figures, violations: violations)
+            plan, until: now, events: merger.events, digest: merger.digest, figures, violations: violations,
+            shared.policies.generations)
     }
 
     /// Runs all partitions, at most ``threads`` at once.

@@ -11,9 +11,10 @@ import Timeline
 /// Small scenarios measure the right outcomes.
 @Suite struct OutcomeTests {
     /// Runs a scenario of one app on a device, which the person opens at 01:00.
-    private func run(_ members: String, app: String = "", people: String = "", mix: String = "ios18") async throws
-        -> SimulationReport
-    {
+    private func run(
+        _ members: String, app: String = "", people: String = "", mix: String = "ios18",
+        generations: Generations = .standard
+    ) async throws -> SimulationReport {
         let text = """
             {
               "name": "small", "devices": {"count": 1, "mix": "\(mix)"},
@@ -21,7 +22,8 @@ import Timeline
               "apps": [{"id": "news"\(app)}], \(members)
             }
             """
-        let report = try await SimulationRun(Scenario(jsonBytes: Array(text.utf8)), checks: true).run()
+        let scenario = try Scenario(jsonBytes: Array(text.utf8))
+        let report = try await SimulationRun(scenario, checks: true, generations: generations).run()
         #expect(report.violations == [])
         return report
     }
@@ -58,6 +60,23 @@ import Timeline
         #expect(playing.figures[0].kills == [:])
         let silent = try await run(pressure, app: audio)
         #expect(silent.figures[0].kills == ["memoryPressure": 1])
+    }
+
+    @Test func `a reading of a disputed rule and a limit change the outcome`() async throws {
+        let members = #""for": "4h", "provider": [{"at": "02:00", "send": "silent", "every": "1m", "until": "02:30"}]"#
+        let app = #", "backgroundModes": ["remote-notification"], "handler": {"takes": "4s"}"#
+        func run(_ file: String) async throws -> SimulationReport {
+            try await self.run(members, app: app, generations: Generations(overriding: Array(file.utf8)))
+        }
+        let standard = try await run("{}")
+        #expect(standard.figures[0].kills == [:] && standard.documentedRules == [])
+        let limited = try await run(#"{"ios18": {"limits": {"remoteNotificationHandler": 2}}}"#)
+        #expect(limited.figures[0].kills["0x2182bad4"] ?? 0 > 0)
+        let documented = try await run(#"{"readings": {"silentNotifications": "document"}}"#)
+        #expect(documented.figures[0].wakes["push"] ?? 0 > standard.figures[0].wakes["push"] ?? 0)
+        #expect(documented.documentedRules == [.silentNotifications])
+        #expect(documented.document.readings == ["silentNotifications"])
+        #expect(documented.summary.contains("the rule silentNotifications is as in the source documents"))
     }
 
     @Test(arguments: [("ios26", true), ("ios18", false)])
