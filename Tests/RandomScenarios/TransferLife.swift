@@ -213,7 +213,9 @@ extension TransferMachine {
     fileprivate var limitsOfApps: [Instant] {
         sessions.flatMap { _, session in
             ([session.finishing?.countdown]
-                + session.tasks.flatMap { [$0.challenge?.countdown, $0.delayedRequest.countdown] }).compactMap {
+                + session.tasks.flatMap {
+                    [$0.challenge?.countdown, $0.redirect?.countdown, $0.delayedRequest.countdown]
+                }).compactMap {
                     $0?.until
                 }
         }

@@ -9,7 +9,7 @@ package import TransferCore
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 75
+    package static let fewestTraces = 78
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 
@@ -139,6 +139,7 @@ extension TraceScript<TransferMachine> {
             let request = with["url"]?.string.map { NewRequest(url: $0) }
             return .answerDelayedRequest(
                 taskKey, try DelayedRequestDisposition(json: with["disposition"] ?? with), request)
+        case "decide": return .answerRedirect(taskKey, try RedirectDisposition(json: with))
         case "redirect":
             return .followRedirect(
                 claim,

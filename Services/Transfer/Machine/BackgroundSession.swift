@@ -64,7 +64,7 @@ public struct BackgroundSession: Record, Equatable {
     public var wake = WakeState.none
     /// Whether a task has finished since the app was last notified or woken.
     public var hasNews = false
-    /// Whether a challenge or a delayed request has arrived since the app was last woken.
+    /// Whether a challenge, a redirect or a delayed request has arrived since the app was last woken.
     public var hasNewQuestion = false
     /// Whether the current wake has received `urlSessionDidFinishEvents`.
     public var hasFinishedEvents = false
@@ -108,6 +108,10 @@ extension BackgroundSession {
                 change(&countdown)
                 tasks[index].delayedRequest.countdown = countdown
             }
+            if var countdown = tasks[index].redirect?.countdown {
+                change(&countdown)
+                tasks[index].redirect?.countdown = countdown
+            }
         }
     }
 
@@ -132,6 +136,10 @@ extension BackgroundSession {
                 }
                 if tasks[index].delayedRequest.countdown != nil {
                     tasks[index].delayedRequest.countdown = nil
+                    hasNewQuestion = hasNewQuestion || !isInWake
+                }
+                if tasks[index].redirect?.countdown != nil {
+                    tasks[index].redirect?.countdown = nil
                     hasNewQuestion = hasNewQuestion || !isInWake
                 }
             }

@@ -36,6 +36,17 @@ public struct PendingChallenge: Record, Equatable {
     public var countdown: Countdown?
 }
 
+/// A redirect about which the app has not decided.
+public struct PendingRedirect: Record, Equatable {
+    public var status = 0
+    /// The method of the proposed request.
+    public var method = ""
+    /// The URL of the proposed request.
+    public var url = ""
+    /// The time that the app has to answer; nil until the redirect is presented.
+    public var countdown: Countdown?
+}
+
 /// The progress of the `willBeginDelayedRequest` of a task.
 public struct DelayedRequestState: Record, Equatable {
     public enum Phase: String, WireEnum { case none, pending, answered }

@@ -40,12 +40,14 @@ public enum TransferCommand: Sendable, Equatable {
     case answerChallenge(app: String, id: String, ChallengeDisposition, credential: String?)
     /// Answers `willBeginDelayedRequest` of a task. The new request counts for `useNewRequest` only.
     case answerDelayedRequest(TaskKey, DelayedRequestDisposition, NewRequest?)
+    /// Answers `willPerformHTTPRedirection` of a task.
+    case answerRedirect(TaskKey, RedirectDisposition)
 
     /// Claims a scheduled attempt for a transfer worker.
     case startAttempt(AttemptClaim)
     /// Reports the head of the response.
     case receiveResponse(AttemptClaim, ResponseHead)
-    /// Reports a redirect that the worker follows.
+    /// Reports a redirect. The worker follows it unless the command ends the attempt.
     case followRedirect(AttemptClaim, Redirect)
     /// Reports the URL of the resource that the server created for an upload.
     case createUpload(AttemptClaim, url: String)

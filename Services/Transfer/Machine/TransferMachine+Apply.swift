@@ -52,7 +52,14 @@ extension TransferMachine {
         case .attemptStarted(let event): apply(event, at: time)
         case .attemptEnded(let event): apply(event)
         case .responseReceived(let event): apply(event)
-        case .redirectFollowed(let event): change(event) { $0.currentURL = String(event.url.prefix(Self.keptURL)) }
+        case .redirectFollowed(let event):
+            change(event) { task in
+                task.currentURL = String(event.url.prefix(Self.keptURL))
+                task.attempt?.redirects &+= 1
+            }
+        case .redirectReceived(let event): apply(event)
+        case .redirectPresented(let event): apply(event)
+        case .redirectAnswered(let event): apply(event)
         case .progressMade(let event):
             change(event) { task in
                 guard let last = task.segments.indices.last else { return }

@@ -29,6 +29,7 @@ extension TransferMachine {
             task.retryAt = nil
             task.timeout?.until = nil
             task.challenge = nil
+            task.redirect = nil
             task.delayedRequest = .none
             task.undeliveredBytes = 0
             task.undeliveredResume = nil

@@ -47,7 +47,7 @@ public struct TransferMachine: Machine {
         let runs = state.sessions.contains { _, session in
             session.finishing?.countdown.until != nil
                 || session.tasks.contains {
-                    ($0.challenge?.countdown ?? $0.delayedRequest.countdown)?.until != nil
+                    ($0.challenge?.countdown ?? $0.redirect?.countdown ?? $0.delayedRequest.countdown)?.until != nil
                 }
         }
         if runs { decision.emit(.outageRecorded(.init(from: outage.from, until: outage.until))) }
@@ -61,6 +61,7 @@ public struct TransferMachine: Machine {
                 if let moment = task.timeout?.until { moments.append(moment) }
                 if let moment = task.waitsUntil { moments.append(moment) }
                 if let moment = task.challenge?.countdown?.until { moments.append(moment) }
+                if let moment = task.redirect?.countdown?.until { moments.append(moment) }
                 if let moment = task.delayedRequest.countdown?.until { moments.append(moment) }
             }
             for moment in moments { earliest = min(earliest ?? moment, moment) }
@@ -117,6 +118,7 @@ extension Decision<TransferMachine> {
             try answerDelayedRequest(taskKey, disposition, request)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
+        case .answerRedirect(let taskKey, let disposition): try answerRedirect(taskKey, disposition)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)
         case .createUpload(let attempt, let url): try createUpload(attempt, url)
         case .resumeUpload(let attempt, let offset): try resumeUpload(attempt, from: offset)
@@ -133,6 +135,7 @@ extension Decision<TransferMachine> {
     fileprivate mutating func passTime() {
         expireTasks()
         expireChallenges()
+        expireRedirects()
         expireDelayedRequests()
         expireCallbacks()
     }

@@ -21,6 +21,9 @@ public struct TransferPolicy: Sendable, Equatable {
     /// The time to answer `willBeginDelayedRequest`, after which the task continues. It passes only while the code of the
     /// app runs.
     public var delayedRequestTime = Interval.seconds(30)
+    /// The time to answer `willPerformHTTPRedirection`, after which the task follows the redirect. It passes only while
+    /// the code of the app runs.
+    public var redirectTime = Interval.seconds(30)
     /// The time after which `didFinishDownloadingTo` counts as returned. It passes only while the code of the app runs.
     public var callbackTime = Interval.seconds(10)
     /// The delay of a task that is started after one wake for its session. The resume-rate limiter doubles it with each

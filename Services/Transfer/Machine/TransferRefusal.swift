@@ -45,6 +45,12 @@ public struct TransferRefusal: MachineRefusal {
             .conflict, "no_delayed_request", "Task has no delayed request to answer",
             "Task \(task) has no open willBeginDelayedRequest: its delegate was not asked yet, or has answered.")
     }
+    public static func noRedirect(_ task: Int) -> Self {
+        Self(
+            .conflict, "no_redirect", "Task has no redirect to decide about",
+            "Task \(task) has no open willPerformHTTPRedirection: background sessions follow redirects unless the "
+                + "deployment reads the rule redirects as the document.")
+    }
     public static func nothingToClaim(_ task: Int) -> Self {
         Self(
             .conflict, "nothing_to_claim", "Task has no file to claim",

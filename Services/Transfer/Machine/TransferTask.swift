@@ -56,6 +56,12 @@ public struct TransferTask: Record, Equatable {
     public var challenge: PendingChallenge?
     /// The `willBeginDelayedRequest` that the app must answer before the first attempt.
     public var delayedRequest = DelayedRequestState.none
+    /// The redirect about which the app must decide before the next attempt.
+    public var redirect: PendingRedirect?
+    /// The number of redirects that each attempt follows without a question, because the app has allowed them.
+    public var allowedRedirects = 0
+    /// Whether the app has refused the redirect after them. Its response is then the response of the task.
+    public var refusesRedirect = false
     /// The protection spaces for which the app gave no credential.
     public var declined: [DeclinedSpace] = []
     /// The bytes that are not yet reported to the delegate.
@@ -78,7 +84,7 @@ public struct TransferTask: Record, Equatable {
     }
 
     /// Whether the task waits for an answer of its delegate.
-    public var asksDelegate: Bool { challenge != nil || delayedRequest.isPending }
+    public var asksDelegate: Bool { challenge != nil || redirect != nil || delayedRequest.isPending }
 
     /// Returns the storage piece of a segment.
     public func storedPiece(_ segment: Segment) -> StoredPiece {
@@ -123,6 +129,8 @@ public struct Attempt: Record, Equatable {
     public var from = 0
     /// The version of the draft by which the upload can be resumed; nil if it can't be resumed.
     public var uploadDraft: UploadDraftVersion?
+    /// The number of redirects that it has followed.
+    public var redirects = 0
     /// The transfer worker that carries it out; nil until a worker claims it.
     public var worker: String?
 }

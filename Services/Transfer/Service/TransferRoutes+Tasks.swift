@@ -69,6 +69,10 @@ extension TransferRoutes {
                     + [.originNotAllowed])
         ) { try await answer($0, $1) }
         table.add(
+            .post, path + "/redirect", "Answers willPerformHTTPRedirection: the task follows the redirect or not",
+            body: RedirectAnswer.self, .refuses(.ofCode(.unknownSession("s"), .unknownTask(1), .noRedirect(1)))
+        ) { answer, call in try await task(after: .answerRedirect(call.task, answer.disposition), call) }
+        table.add(
             .get, path + "/file", "The file that a task has downloaded, or the response body of an upload",
             .bytes("*/*"), .refuses(.ofDevice(.unknownTask(1)) + [.fileNotReady, .fileGone, .storageExhausted])
         ) { try await file($0) }

@@ -22,6 +22,12 @@ public enum DisputedRule: String, WireEnum {
     /// Apple, `UIApplicationExitsOnSuspend`: the app is terminated instead of suspended. "Introduction au Backgrounding
     /// dans iOS", section "États de l'application": an app without code to run in the background is suspended.
     case exitsOnSuspend
+    /// Redirects of the tasks of background sessions.
+    ///
+    /// Apple, `urlSession(_:task:willPerformHTTPRedirection:newRequest:completionHandler:)`: background sessions follow
+    /// redirects without the delegate. "Transfert en arrière-plan", section "Utilisation des tâches et des délégués": the
+    /// delegate of a background session handles redirects.
+    case redirects
     /// The default of `timeoutIntervalForResource`.
     ///
     /// Apple, `timeoutIntervalForResource`: 7 days. "Backgrounding iOS avec des tâches", sections "Service de transfert en

@@ -33,7 +33,7 @@ public enum WaitingReason: String, WireEnum {
     case backingOff
     /// The app must answer a challenge first.
     case waitingForAuthentication
-    /// The app must answer `willBeginDelayedRequest` first.
+    /// The app must answer `willBeginDelayedRequest` or `willPerformHTTPRedirection` first.
     case waitingForDelegate
     /// `httpMaximumConnectionsPerHost` are in use.
     case queuedPerHost
@@ -48,6 +48,8 @@ public enum AttemptEnd: String, WireEnum {
     case authenticationRequired
     /// Neither the system nor the app trusts the server's certificate.
     case serverUntrusted
+    /// The delegate must decide about a redirect first.
+    case redirected
     /// TLS failed for a reason other than trust.
     case secureConnectionFailed
     /// The received bytes do not match `Repr-Digest`.
@@ -88,3 +90,11 @@ public enum ChallengeDisposition: String, WireEnum {
 
 /// `URLSession.DelayedRequestDisposition`.
 public enum DelayedRequestDisposition: String, WireEnum { case continueLoading, useNewRequest, cancel }
+
+/// The answer to `willPerformHTTPRedirection`.
+public enum RedirectDisposition: String, WireEnum {
+    /// The task continues with the proposed request.
+    case follow
+    /// The delegate passes no request: the redirecting response is the response of the task.
+    case refuse
+}

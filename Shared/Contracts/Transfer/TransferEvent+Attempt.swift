@@ -106,7 +106,7 @@ extension TransferEvent {
         public var totalBytesExpected: Int?
     }
 
-    /// A redirect was followed without asking the app, as in background sessions.
+    /// A redirect was followed.
     public struct RedirectFollowed: TransferTaskEventData {
         public static let type = "transfer.redirect.followed"
 

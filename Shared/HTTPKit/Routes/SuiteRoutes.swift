@@ -159,6 +159,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/claim POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/delayed-request POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/file GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/redirect POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/resume POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/suspend POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/timeline GET

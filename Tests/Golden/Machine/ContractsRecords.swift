@@ -71,6 +71,7 @@ extension RecordGoldenTests {
         TransferEvent.DownloadFinished.self, TransferEvent.DownloadReturned.self, TransferEvent.EventsDelivered.self,
         TransferEvent.FileRemoved.self, TransferEvent.FileReserved.self, TransferEvent.FileStored.self,
         TransferEvent.OutageRecorded.self, TransferEvent.ProgressMade.self, TransferEvent.ProgressReported.self,
+        TransferEvent.RedirectAnswered.self, TransferEvent.RedirectPresented.self, TransferEvent.RedirectReceived.self,
         TransferEvent.RedirectFollowed.self, TransferEvent.ResponseReceived.self, TransferEvent.SessionAttached.self,
         TransferEvent.SessionCreated.self, TransferEvent.SessionEnded.self, TransferEvent.SessionInvalidated.self,
         TransferEvent.TaskCancelled.self, TransferEvent.TaskCompleted.self, TransferEvent.TaskCreated.self,

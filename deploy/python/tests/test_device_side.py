@@ -166,6 +166,13 @@ def test_a_delayed_request_continues(side: DeviceSide, connection: Connection) -
     assert connection.calls == [("POST", "transfer", where, {"disposition": "continueLoading"})]
 
 
+def test_a_redirect_is_followed(side: DeviceSide, connection: Connection) -> None:
+    data = {"callbacks": ["willPerformHTTPRedirection"], "session": "s", "task": 4, "url": "http://a"}
+    side.obey(order("callback", "willPerformHTTPRedirection", data, deadline=True))
+    where = "/apps/a/sessions/s/tasks/4/redirect"
+    assert connection.calls == [("POST", "transfer", where, {"disposition": "follow"})]
+
+
 def test_a_notification_is_acknowledged_or_presented(side: DeviceSide, connection: Connection) -> None:
     side.presents["a"] = ("banner",)
     side.receive(Record({"id": "n", "app": "a", "willPresent": False}))

@@ -5,7 +5,7 @@ extension TransferEvent: OrderGiver {
     static let orderTypes: Set<String> = [
         EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressReported.type,
         DownloadFinished.type, ChallengePresented.type, DelayedRequestPresented.type,
-        SessionEnded.type,
+        RedirectPresented.type, SessionEnded.type,
     ]
 
     /// The callbacks of a session's delegate (URLSessionTaskDelegate, URLSessionDownloadDelegate).
@@ -19,6 +19,7 @@ extension TransferEvent: OrderGiver {
         case .downloadFinished(let event): event.orderContent
         case .challengePresented(let event): event.orderContent
         case .delayedRequestPresented(let event): event.orderContent
+        case .redirectPresented(let event): event.orderContent
         case .sessionEnded(let event): event.orderContent
         default: nil
         }
@@ -131,6 +132,15 @@ extension TransferEvent.DelayedRequestPresented {
     /// The task continues with its request unless the app answers before the deadline.
     fileprivate var orderContent: OrderContent? {
         OrderContent(["willBeginDelayedRequest"], deadline: until, place + [.init("url", .string(url))])
+    }
+}
+
+extension TransferEvent.RedirectPresented {
+    /// The task follows the redirect unless the app answers before the deadline.
+    fileprivate var orderContent: OrderContent? {
+        OrderContent(
+            ["willPerformHTTPRedirection"], deadline: until,
+            place + [.init("method", .string(method)), .init("status", .int(status)), .init("url", .string(url))])
     }
 }
 

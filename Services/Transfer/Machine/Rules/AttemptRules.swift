@@ -76,19 +76,6 @@ extension Decision<TransferMachine> {
                 }))
     }
 
-    mutating func follow(_ claim: AttemptClaim, _ redirect: Redirect) throws(TransferRefusal) {
-        _ = try claimed(claim)
-        emit(
-            .redirectFollowed(
-                .init(claim.taskKey) { event in
-                    event.epoch = claim.epoch
-                    event.status = redirect.status
-                    event.method = redirect.method
-                    event.url = redirect.url
-                    event.crossesOrigins = redirect.crossesOrigins
-                }))
-    }
-
     mutating func finish(_ claim: AttemptClaim, total: Int, sha256: String) throws(TransferRefusal) {
         try report(claim, total: total)
         if let expected = try claimed(claim).bytesExpected, total != expected {
@@ -118,7 +105,7 @@ extension Decision<TransferMachine> {
         case .cannotWrite: give(up: claim.taskKey, end, .cannotWriteToFile)
         case .resourceChanged: endAttempt(claim.taskKey, .resourceChanged)
         // Only the machine uses these reasons. From a worker they mean that it stopped.
-        case .finished, .conditionsLost, .suspended, .cancelled, .expired, .workerLost:
+        case .finished, .conditionsLost, .suspended, .cancelled, .expired, .redirected, .workerLost:
             endAttempt(claim.taskKey, .workerLost)
         }
     }

@@ -17,6 +17,7 @@ extension Decision<TransferMachine> {
         tellProgress(key, session)
         present(key, session)
         presentDelayedRequests(key, session)
+        presentRedirects(key, session)
         tellFinished(key)
     }
 

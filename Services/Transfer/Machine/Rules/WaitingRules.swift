@@ -101,7 +101,7 @@ extension TransferMachine {
         ] {
             if let date, date > now { found.append(Hindrance(reason, until: date)) }
         }
-        if task.delayedRequest.isPending { found.append(Hindrance(.waitingForDelegate)) }
+        if task.delayedRequest.isPending || task.redirect != nil { found.append(Hindrance(.waitingForDelegate)) }
         if task.challenge != nil { found.append(Hindrance(.waitingForAuthentication)) }
         found += obstacles(to: task, session.configuration, policy).map { Hindrance($0) }
         let host = WebOrigin(url: task.request.url)?.host

@@ -106,12 +106,12 @@ struct AttemptExchange: Sendable {
 
     /// Returns a fetch of this attempt.
     func fetch(_ request: FetchRequest) -> HTTPFetch {
-        let runner = runner
-        return HTTPFetch(
+        HTTPFetch(
             origins: runner.origins, request: request,
             idleTimeout: .milliseconds(order.configuration.timeoutIntervalForRequest.milliseconds), shaper: shaper,
             decide: answers.decide,
-            onRedirect: { redirect in try await runner.submit(.followRedirect(runner.claim, redirect)) })
+            onRedirect: { redirect in try await current(.followRedirect(runner.claim, redirect)) },
+            refusedRedirect: order.task.refusesRedirect ? order.task.allowedRedirects : nil)
     }
 
     /// Runs a fetch and stores its response.

@@ -71,6 +71,13 @@ import Timeline
                     event.until = Self.deadline
                     event.url = "http://h/f"
                 }, to: "d1")
+            try await fixture.append(
+                TransferEvent.RedirectPresented(place) { event in
+                    event.until = Self.deadline
+                    event.method = "GET"
+                    event.status = 302
+                    event.url = "http://h/g"
+                }, to: "d1")
             try await fixture.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
             try await fixture.append(
                 TransferEvent.EventsDelivered(app: "a", finishesEvents: true, session: "s", tasks: [2, 1]), to: "d1")
@@ -138,6 +145,13 @@ import Timeline
                     ["callbacks": ["willBeginDelayedRequest"], "session": "s", "task": 2, "url": "http://h/f"]
                 ),
                 (
+                    "callback", "willPerformHTTPRedirection",
+                    [
+                        "callbacks": ["willPerformHTTPRedirection"], "method": "GET", "session": "s", "status": 302,
+                        "task": 2, "url": "http://h/g",
+                    ]
+                ),
+                (
                     "callback", "didFinishDownloadingTo",
                     ["callbacks": ["didFinishDownloadingTo"], "session": "s", "task": 2]
                 ),
@@ -159,8 +173,10 @@ import Timeline
                 #expect(polled["type"]?.string == expected.type && polled["name"]?.string == expected.name)
                 #expect(polled["data"] == expected.data)
                 #expect(polled["app"] == "a" && polled["device"] == "d1")
-                let isLimited = ["didReceiveChallenge", "didFinishDownloadingTo", "willBeginDelayedRequest"].contains(
-                    expected.name)
+                let isLimited = [
+                    "didReceiveChallenge", "didFinishDownloadingTo", "willBeginDelayedRequest",
+                    "willPerformHTTPRedirection",
+                ].contains(expected.name)
                 #expect(polled["deadline"] == (isLimited ? .string(Self.deadline.description) : .null))
                 let told = heard.isEmpty ? try await device.next()?.order : heard.removeFirst()
                 #expect(told == polled)

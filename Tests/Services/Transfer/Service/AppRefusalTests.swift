@@ -94,6 +94,7 @@ private struct AppRefusals {
             uniqueKeysWithValues: creations + [
                 ("/claim", #"{"name":"film"}"#), ("/{challenge}", #"{"disposition":"performDefaultHandling"}"#),
                 ("/delayed-request", #"{"disposition":"continueLoading"}"#),
+                ("/redirect", #"{"disposition":"follow"}"#),
             ])
         scene.body = { operation in
             guard operation.takesDocument else { return nil }
@@ -155,6 +156,7 @@ private struct AppRefusals {
             try await given.refuse(code, "POST", delayed, answer)
         }
         try await given.refuse("no_delayed_request", "POST", delayed, #"{"disposition":"continueLoading"}"#)
+        try await given.refuse("no_redirect", "POST", session + "/tasks/1/redirect", #"{"disposition":"follow"}"#)
         for word in ["/downloads", "/uploads"] {
             try await given.refuse("unusable_resume_data", "POST", session + word, #"{"resumeData":"none"}"#)
         }

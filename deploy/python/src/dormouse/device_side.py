@@ -119,6 +119,9 @@ class DeviceSide:
         elif name == "willBeginDelayedRequest":
             where = path("apps", app, "sessions", session, "tasks", task, "delayed-request")
             self._try("POST", "transfer", where, {"disposition": "continueLoading"})
+        elif name == "willPerformHTTPRedirection":
+            where = path("apps", app, "sessions", session, "tasks", task, "redirect")
+            self._try("POST", "transfer", where, {"disposition": "follow"})
         elif order.optional_text("deadline") is not None:
             self._try("POST", "lifecycle", path("apps", app, "callbacks", name, "completion"), {})
         if "didCompleteWithError" in data.texts("callbacks"):

@@ -5,8 +5,8 @@ import NIOHTTP1
 import NIOSSL
 import TransferCore
 
-/// A request as the daemon makes it. It follows redirects without asking the app, checks every hop against the allowed
-/// origins, and answers challenges with the app's credentials.
+/// A request as the daemon makes it. It follows redirects, checks every hop against the allowed origins, and answers
+/// challenges with the app's credentials.
 struct HTTPFetch: Sendable {
     /// The largest number of redirects, as on Apple's platforms.
     static let redirectLimit = 20
@@ -23,6 +23,8 @@ struct HTTPFetch: Sendable {
     var decide: ChallengeDecider = { _ in .acceptAnswer }
     /// Called before a redirect is followed.
     var onRedirect: @Sendable (Redirect) async throws -> Void = { _ in }
+    /// The number of followed redirects after which the response of the next one is the result; nil to follow all.
+    var refusedRedirect: Int?
     /// Called with each interim response to a request for the URL. It must not block.
     var onInterim: (@Sendable (HTTPResponseHead, _ url: String) -> Void)?
 
@@ -57,7 +59,9 @@ struct HTTPFetch: Sendable {
                     let status = Int(response.status.code)
                     // 101 switches to another protocol, which the request did not ask for.
                     guard status >= 200 else { throw FetchFailure(.connectionLost) }
-                    if let redirect = Redirect(status: status, headers: response.headers, to: request) {
+                    if redirects != refusedRedirect,
+                        let redirect = Redirect(status: status, headers: response.headers, to: request)
+                    {
                         return .redirect(redirect)
                     }
                     if try await authenticator.answers(status, response.headers, from: destination.origin) {
