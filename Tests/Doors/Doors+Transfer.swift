@@ -15,13 +15,20 @@ extension Door {
 
     static let transfer: [Door] = [
         .rest(
-            SessionConfiguration.self,
+            SessionRequest.self,
             [
+                "process": "appExtension", "sharedContainerIdentifier": "group.a",
                 "isDiscretionary": true, "allowsCellularAccess": false, "sessionSendsLaunchEvents": true,
                 "timeoutIntervalForRequest": 30.5, "timeoutIntervalForResource": 3600,
                 "httpMaximumConnectionsPerHost": 4, "httpAdditionalHeaders": ["X-A": "é"],
             ], \.transfer
-        ) { .openSession(app: app, session: session, $0) },
+        ) { .openSession(app: app, session: session, $0.configuration, by: $0.process) },
+        .rest(RedirectAnswer.self, ["disposition": "refuse"], \.transfer) {
+            .answerRedirect(DoorSuite.task, $0.disposition)
+        },
+        .rest(SystemCancellation.self, ["reason": "backgroundUpdatesDisabled"], \.transfer) {
+            .cancelBySystem(DoorSuite.task, $0.reason)
+        },
         .rest(TransferService.CallbackCompletion.self, ["task": 1], \.transfer) {
             .returnFromCallback(app: app, session: session, task: $0.task)
         },

@@ -136,7 +136,7 @@ package struct TransferLife: Life {
         let claim = AttemptClaim(
             place, epoch: (task?.epoch ?? 1) - (roll(8) == 0 ? 1 : 0), worker: task?.attempt?.worker ?? "m\(roll(2))")
         let held = task?.bytesReceived ?? 0
-        switch roll(28) {
+        switch roll(30) {
         case 0, 1:
             var configuration = SessionConfiguration()
             configuration.httpMaximumConnectionsPerHost = 2
@@ -144,13 +144,14 @@ package struct TransferLife: Life {
             configuration.handlesDelayedRequests = roll(2) == 0
             configuration.allowsCellularAccess = roll(2) == 0
             configuration.sessionSendsLaunchEvents = roll(4) != 0
-            return .openSession(app: app, session: id, configuration)
+            configuration.sharedContainerIdentifier = roll(3) == 0 ? "group.a" : nil
+            return .openSession(app: app, session: id, configuration, by: roll(4) == 0 ? .appExtension : .app)
         case 2, 3:
             var request = TransferRequest(url: "http://files.example/")
             if roll(4) == 0 { request.earliestBeginDate = now + .seconds(Int64(roll(60))) }
             request.priority = Double(roll(3)) / 2
             if roll(4) == 0 { request.secretHeaders = "h" }
-            return .download(app: app, session: id, request, resumes: roll(3) > 0)
+            return .download(app: app, session: id, request, isDataTask: roll(5) == 0, resumes: roll(3) > 0)
         case 4: return roll(2) == 0 ? .suspend(place) : .resume(place)
         case 5: return roll(3) == 0 ? .cancel(place) : .resume(place)
         case 6: return roll(8) == 0 ? .invalidateSession(app: app, session: id, cancels: roll(2) == 0) : .resume(place)
@@ -188,6 +189,9 @@ package struct TransferLife: Life {
         case 25:
             return .createUpload(
                 claim, url: "http://files.example/uploads/\(roll(9))" + (roll(4) == 0 ? Self.longest : ""))
+        case 27: return roll(2) == 0 ? .becomeDownload(place) : .endExtension(app: app, session: id)
+        case 28:
+            return .cancelBySystem(place, CancellationReason.allCases[roll(CancellationReason.allCases.count)])
         case 26: return .resumeUpload(claim, from: roll(520))
         case 22:
             var challenge = AuthenticationChallenge()

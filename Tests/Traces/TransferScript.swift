@@ -9,7 +9,7 @@ package import TransferCore
 
 extension TransferMachine: TracedMachine {
     package static let folder = "Transfer"
-    package static let fewestTraces = 78
+    package static let fewestTraces = 84
     package static func script(_ trace: Trace) throws -> TraceScript<Self> { try .transfer(trace) }
 }
 
@@ -89,6 +89,9 @@ extension TraceScript<TransferMachine> {
         let total = with["total"]?.int ?? with.int ?? 0
         switch step.action {
         case "openSession": return .openSession(app: app, session: session, try SessionConfiguration(json: with))
+        case "openInExtension":
+            return .openSession(app: app, session: session, try SessionConfiguration(json: with), by: .appExtension)
+        case "endExtension": return .endExtension(app: app, session: session)
         case "invalidate":
             return .invalidateSession(app: app, session: session, cancels: with["cancels"]?.bool == true)
         case "download":
@@ -99,6 +102,11 @@ extension TraceScript<TransferMachine> {
                 request = request.overlaid(with: ["earliestBeginDate": .string(moment.description)])
             }
             return .download(app: app, session: session, try TransferRequest(json: request), resumes: resumes)
+        case "dataTask":
+            return .download(
+                app: app, session: session, TransferRequest(url: "http://files.example/f"), isDataTask: true,
+                resumes: resumes)
+        case "becomeDownload": return .becomeDownload(taskKey)
         case "downloadResuming":
             // `with` is the identifier of the task that produced the resume data.
             let left = TaskKey(app: app, session: session, task: with.int ?? 1)
@@ -125,6 +133,7 @@ extension TraceScript<TransferMachine> {
         case "resume": return .resume(taskKey)
         case "suspend": return .suspend(taskKey)
         case "cancel": return .cancel(taskKey)
+        case "cancelBySystem": return .cancelBySystem(taskKey, try CancellationReason(json: with))
         case "cancelByProducingResumeData": return .cancelByProducingResumeData(taskKey)
         case "return": return .returnFromCallback(app: app, session: session, task: with.int)
         case "claim": return .claim(taskKey, name: with.string ?? "mine")

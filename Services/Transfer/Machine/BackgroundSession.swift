@@ -57,8 +57,10 @@ public struct BackgroundSession: Record, Equatable {
     public enum WakeState: String, WireEnum { case none, requested, begun }
 
     public var configuration = SessionConfiguration()
-    /// Whether the current process of the app has created the session. Only then it has a delegate.
+    /// Whether a process that exists has created the session. Only then it has a delegate.
     public var isAttached = false
+    /// The process that has created the session.
+    public var process = SessionProcess.app
     /// Whether the session accepts no more tasks.
     public var isInvalidated = false
     public var wake = WakeState.none
@@ -117,6 +119,24 @@ extension BackgroundSession {
 
     /// Applies a new state of the app to its session.
     mutating func note(_ state: AppPresence, at time: Instant) {
+        // The process of an app extension does not depend on that of the app.
+        if !isOfExtension { noteProcess(state, at: time) }
+        guard state == .foreground else { return }
+        // The user has returned, which resets the resume-rate limiter.
+        relaunches = 0
+        for index in tasks.indices { tasks[index].delayedUntil = nil }
+    }
+
+    /// Whether an app extension is connected.
+    public var isOfExtension: Bool { isAttached && process == .appExtension }
+
+    /// The end of the process of an app extension.
+    mutating func detach(at time: Instant) {
+        noteProcess(.notRunning, at: time)
+        process = .app
+    }
+
+    private mutating func noteProcess(_ state: AppPresence, at time: Instant) {
         switch state {
         case .notRunning:
             isAttached = false
@@ -151,9 +171,5 @@ extension BackgroundSession {
             finishing?.countdown.goOn(at: time)
             changeLimitsOfAnswers { $0.goOn(at: time) }
         }
-        guard state == .foreground else { return }
-        // The user has returned, which resets the resume-rate limiter.
-        relaunches = 0
-        for index in tasks.indices { tasks[index].delayedUntil = nil }
     }
 }

@@ -5,11 +5,13 @@ public import Timeline
 /// A command of an app or of a transfer worker.
 public enum TransferCommand: Sendable, Equatable {
     /// `URLSession(configuration:)`: creates the session, or attaches to an existing one.
-    case openSession(app: String, session: String, SessionConfiguration)
+    case openSession(app: String, session: String, SessionConfiguration, by: SessionProcess = .app)
+    /// Reports that the process of the app extension that is connected to a session has ended. Does nothing without one.
+    case endExtension(app: String, session: String)
     /// `invalidateAndCancel` if `cancels` is true, else `finishTasksAndInvalidate`.
     case invalidateSession(app: String, session: String, cancels: Bool)
     /// Creates a download task, and resumes it if `resumes` is true.
-    case download(app: String, session: String, TransferRequest, resumes: Bool = false)
+    case download(app: String, session: String, TransferRequest, isDataTask: Bool = false, resumes: Bool = false)
     /// Creates a download task that continues from resume data, and resumes it if `resumes` is true. Resume data can be
     /// used once.
     case downloadResuming(
@@ -25,6 +27,10 @@ public enum TransferCommand: Sendable, Equatable {
     case suspend(TaskKey)
     /// Cancels a task.
     case cancel(TaskKey)
+    /// Cancels a task as the system does, without a call of the app.
+    case cancelBySystem(TaskKey, CancellationReason)
+    /// Makes a data task a download task. Does nothing for other tasks.
+    case becomeDownload(TaskKey)
     /// Cancels a task, and keeps its bytes for a new task that continues.
     case cancelByProducingResumeData(TaskKey)
     /// Makes the file of a download, now or when it has finished, a file of the app under a name.

@@ -14,12 +14,14 @@ extension TransferMachine {
         case .sessionCreated(let event):
             guard let app = event.app else { return }
             apps[app]?.sessions[event.session] = BackgroundSession(
-                configuration: event.configuration, isAttached: true)
+                configuration: event.configuration, isAttached: true, process: event.process)
         case .sessionAttached(let event):
             changeSession(event.app, event.session) { session in
                 session.configuration = event.configuration
                 session.isAttached = true
+                session.process = event.process
             }
+        case .sessionDetached(let event): changeSession(event.app, event.session) { $0.detach(at: time) }
         case .sessionInvalidated(let event):
             changeSession(event.app, event.session) { $0.isInvalidated = true }
         case .sessionEnded(let event):
@@ -34,6 +36,7 @@ extension TransferMachine {
                 task.timeout?.until = event.deadline
                 task.delayedUntil = event.delayedUntil
             }
+        case .taskBecameDownload(let event): change(event) { $0.isDataTask = false }
         case .taskSuspended(let event):
             change(event) { task in
                 task.state = .suspended

@@ -6,7 +6,7 @@ import Timeline
 extension TransferMachine {
     mutating func apply(_ event: TransferEvent.TaskCreated) {
         var task = TransferTask(
-            task: event.task, kind: event.kind, request: event.request, body: event.body,
+            task: event.task, kind: event.kind, isDataTask: event.isDataTask, request: event.request, body: event.body,
             timeout: event.timeout.map { Countdown(left: $0) }, file: event.file)
         if let app = event.app, let data = event.resumeData, let left = apps[app]?.resumable.removeValue(forKey: data) {
             task.takeOver(left)

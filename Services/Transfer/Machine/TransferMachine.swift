@@ -90,12 +90,14 @@ extension Decision<TransferMachine> {
     fileprivate mutating func handle(_ command: TransferCommand) throws(TransferRefusal) {
         guard state.isRegistered else { throw .deviceNotRegistered }
         switch command {
-        case .openSession(let app, let session, let configuration):
-            try openSession(SessionKey(app: app, session: session), configuration)
+        case .openSession(let app, let session, let configuration, let process):
+            try openSession(SessionKey(app: app, session: session), configuration, by: process)
+        case .endExtension(let app, let session): try endExtension(SessionKey(app: app, session: session))
         case .invalidateSession(let app, let session, let cancels):
             try invalidateSession(SessionKey(app: app, session: session), cancels: cancels)
-        case .download(let app, let session, let request, let resumes):
-            try create(.download, SessionKey(app: app, session: session), request, resumes: resumes)
+        case .download(let app, let session, let request, let isDataTask, let resumes):
+            try create(
+                .download, SessionKey(app: app, session: session), request, isDataTask: isDataTask, resumes: resumes)
         case .downloadResuming(let app, let session, let resumeData, let changes, let resumes):
             try resume(.download, SessionKey(app: app, session: session), resumeData, changes, resumes: resumes)
         case .upload(let app, let session, let request, let source, let resumes):
@@ -106,6 +108,8 @@ extension Decision<TransferMachine> {
         case .resume(let taskKey): try resume(taskKey)
         case .suspend(let taskKey): try suspend(taskKey)
         case .cancel(let taskKey): try cancel(taskKey, producesResumeData: false)
+        case .cancelBySystem(let taskKey, let reason): try cancelBySystem(taskKey, reason)
+        case .becomeDownload(let taskKey): try becomeDownload(taskKey)
         case .cancelByProducingResumeData(let taskKey): try cancel(taskKey, producesResumeData: true)
         case .claim(let taskKey, let name): try claim(taskKey, as: name)
         case .returnFromCallback(let app, let session, let task):

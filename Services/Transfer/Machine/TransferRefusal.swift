@@ -18,6 +18,19 @@ public struct TransferRefusal: MachineRefusal {
     public static func unknownTask(_ task: Int) -> Self {
         Self(.notFound, "unknown_task", "Task does not exist", "The session has no task \(task).")
     }
+    /// `NSURLErrorBackgroundSessionRequiresSharedContainer`.
+    public static func sharedContainerRequired(_ session: String) -> Self {
+        Self(
+            .unprocessable, "background_session_requires_shared_container", "Session needs a shared container",
+            "Session \(session) of an app extension needs sharedContainerIdentifier (NSURLErrorDomain, code -995).")
+    }
+    /// `NSURLErrorBackgroundSessionInUseByAnotherProcess`.
+    public static func sessionInUse(_ session: String, by process: SessionProcess) -> Self {
+        let owner = process == .app ? "the app" : "an app extension"
+        return Self(
+            .conflict, "background_session_in_use_by_another_process", "Session is in use by another process",
+            "Session \(session) is connected to \(owner), whose process must end first (NSURLErrorDomain, code -996).")
+    }
     public static func sessionInvalidated(_ session: String) -> Self {
         Self(
             .conflict, "session_invalidated", "Session is invalidated",

@@ -7,6 +7,8 @@ public struct TransferTask: Record, Equatable {
     /// The identifier of the task: from 1, unique in its session.
     public var task = 0
     public var kind = TransferKind.download
+    /// Whether it is a data task, which has no file and fails when its process is suspended or ends.
+    public var isDataTask = false
     public var request: TransferRequest
     public var isDiscretionary = false
     public var state = TransferState.suspended

@@ -69,6 +69,14 @@ extension TransferRoutes {
                     + [.originNotAllowed])
         ) { try await answer($0, $1) }
         table.add(
+            .post, path + "/become-download", "Makes a data task a download task, which outlives its process",
+            .refuses(.ofCode(.unknownSession("s"), .unknownTask(1)))
+        ) { call in try await task(after: .becomeDownload(call.task), call) }
+        table.add(
+            .post, path + "/system-cancellation", "Cancels a task as the system does, with a reason",
+            body: SystemCancellation.self, .refuses(.ofApp(.unknownSession("s"), .unknownTask(1)))
+        ) { cancellation, call in try await task(after: .cancelBySystem(call.task, cancellation.reason), call) }
+        table.add(
             .post, path + "/redirect", "Answers willPerformHTTPRedirection: the task follows the redirect or not",
             body: RedirectAnswer.self, .refuses(.ofCode(.unknownSession("s"), .unknownTask(1), .noRedirect(1)))
         ) { answer, call in try await task(after: .answerRedirect(call.task, answer.disposition), call) }

@@ -26,10 +26,22 @@ struct TransferRoutes: Sendable {
     private func addSessions(_ table: inout RouteTable) {
         let path = Self.sessions + "/{identifier}"
         table.add(
-            .put, path, "Creates a background session, or attaches to it", body: SessionConfiguration.self,
-            .refuses(.ofCode(.tooManySessions(limit: 16), .sessionInvalidated("s"), .noBackgroundSessions))
-        ) { configuration, call in
-            try await session(after: .openSession(app: call.app, session: call.session, configuration), call)
+            .put, path, "Creates a background session, or attaches to it", body: SessionRequest.self,
+            .refuses(
+                .ofCode(
+                    .tooManySessions(limit: 16), .sessionInvalidated("s"), .noBackgroundSessions,
+                    .sharedContainerRequired("s"), .sessionInUse("s", by: .app)))
+        ) { request, call in
+            try await session(
+                after: .openSession(
+                    app: call.app, session: call.session, request.configuration, by: request.process), call)
+        }
+        table.add(
+            .post, path + "/extension-end", "Reports that the process of the app extension has ended",
+            .refuses(.ofApp(.unknownSession("s")))
+        ) { call in
+            let session = try call.session
+            return try await commands.submit(.endExtension(app: call.app, session: session), call)
         }
         table.add(.get, path, "A session with its tasks", .refuses(.ofDevice(.unknownSession("s")))) { call in
             let key = try call.sessionKey

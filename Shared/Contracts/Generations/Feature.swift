@@ -57,6 +57,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, "Responding to VoIP Notifications from PushKit": apps built using the iOS 13 SDK or later.
     case callReporting
+    /// The reason why the system cancelled a task of a background session.
+    ///
+    /// Source: Apple, `NSURLErrorBackgroundTaskCancelledReasonKey`, iOS 8.0.
+    case cancellationReasons
     /// PushKit for the complications of a watch.
     ///
     /// Source: Apple, `PKPushType.complication`, iOS 9.0.
@@ -180,6 +184,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `UISceneDelegate`, iOS 13.0.
     case scenes
+    /// Background sessions of app extensions, which need a container that they share with their app.
+    ///
+    /// Source: Apple, `URLSessionConfiguration.sharedContainerIdentifier`, iOS 8.0.
+    case sharedContainers
     /// Notifications with `content-available` wake an app.
     ///
     /// Source: "Updating an application in the background" (source document): before iOS 7 a push only alerts.
@@ -235,6 +243,7 @@ public enum Feature: String, WireEnum {
         case .bluetoothRestoration: Span("Bluetooth restoration", since: 7)
         case .broadcastChannels: Span("broadcast channels", since: 18)
         case .callReporting: Span("duty to report calls", since: 13)
+        case .cancellationReasons: Span("reasons of cancelled tasks", since: 8)
         case .complicationPushes: Span("pushes for complications", since: 9)
         case .continuedProcessingTasks: Span("continued processing tasks", since: 26)
         case .controlPushes: Span("pushes for controls", since: 18)
@@ -265,6 +274,7 @@ public enum Feature: String, WireEnum {
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
         case .resumableUploads: Span("resumable uploads", since: 17)
         case .scenes: Span("scenes", since: 13)
+        case .sharedContainers: Span("sessions of app extensions", since: 8)
         case .silentNotifications: Span("silent notifications", since: 7)
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
         case .textInputActions: Span("text input actions", since: 9)

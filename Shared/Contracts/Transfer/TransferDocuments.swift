@@ -16,6 +16,8 @@ public struct SessionConfiguration: Record, Equatable {
     public var isDiscretionary: Defaulted<Bool> = false
     /// Whether the app is woken when all tasks have finished.
     public var sessionSendsLaunchEvents: Defaulted<Bool> = true
+    /// The container that an app extension shares with its app. A session of an app extension needs it.
+    public var sharedContainerIdentifier: String?
     /// The time without received bytes after which the attempt is retried, in seconds of real time.
     public var timeoutIntervalForRequest: Defaulted<Interval> = Interval.seconds(60)
     /// The time limit of a task, in seconds.
@@ -24,6 +26,12 @@ public struct SessionConfiguration: Record, Equatable {
     enum Constraints {
         static let httpAdditionalHeaders: Constraint<OrderedDictionary<String, String>> = .requestHeaders
         static let httpMaximumConnectionsPerHost: Constraint<Int> = .range(1...64)
+        static let sharedContainerIdentifier: Constraint<String> = Constraint(
+            "must begin with \"group.\", and have 7 to 255 bytes without spaces"
+        ) { identifier in
+            identifier.hasPrefix("group.") && (7...255).contains(identifier.utf8.count)
+                && identifier.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        }
         static let timeoutIntervalForRequest: Constraint<Interval> = .span(.seconds(1)...hours24)
         static let timeoutIntervalForResource: Constraint<Interval> = .span(.seconds(1)...days30)
     }
@@ -126,7 +134,7 @@ public struct TransferFailure: Record, Equatable {
     /// The details that the code does not express.
     public var detail: String?
     public var domain: String = TransferFailure.domain
-    /// `NSURLErrorBackgroundTaskCancelledReasonKey`: 0 if the user force-quit the app.
+    /// `NSURLErrorBackgroundTaskCancelledReasonKey`: ``CancellationReason/number``.
     public var reason: Int?
     /// `NSURLSessionDownloadTaskResumeData` or `NSURLSessionUploadTaskResumeData`: the id of the partial transfer, for a
     /// resumption.
@@ -134,7 +142,12 @@ public struct TransferFailure: Record, Equatable {
 
     /// `NSURLErrorCancelled`. All codes are from `NSURLError.h`.
     public static let cancelled = TransferFailure(code: -999)
-    public static let cancelledByForceQuit = TransferFailure(code: -999, reason: 0)
+    /// Returns the failure of a task that the system cancelled.
+    public static func cancelled(_ reason: CancellationReason) -> TransferFailure {
+        TransferFailure(code: -999, reason: reason.number)
+    }
+    /// `NSURLErrorBackgroundSessionWasDisconnected`.
+    public static let backgroundSessionWasDisconnected = TransferFailure(code: -997)
     public static let timedOut = TransferFailure(code: -1001)
     public static let cannotFindHost = TransferFailure(code: -1003)
     public static let cannotConnectToHost = TransferFailure(code: -1004)

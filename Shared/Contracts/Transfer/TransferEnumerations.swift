@@ -98,3 +98,20 @@ public enum RedirectDisposition: String, WireEnum {
     /// The delegate passes no request: the redirecting response is the response of the task.
     case refuse
 }
+
+/// The process that is connected to a background session.
+public enum SessionProcess: String, WireEnum { case app, appExtension }
+
+/// The reason why the system cancelled a task (`URLError.BackgroundTaskCancelledReason`).
+public enum CancellationReason: String, WireEnum {
+    case userForceQuitApplication, backgroundUpdatesDisabled, insufficientSystemResources
+
+    /// The value of `NSURLErrorBackgroundTaskCancelledReasonKey`, from `NSURLError.h`.
+    public var number: Int {
+        switch self {
+        case .userForceQuitApplication: 0
+        case .backgroundUpdatesDisabled: 1
+        case .insufficientSystemResources: 2
+        }
+    }
+}

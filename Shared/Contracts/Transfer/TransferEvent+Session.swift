@@ -8,6 +8,8 @@ extension TransferEvent {
 
         public var app: Nullable<String>
         public var configuration = SessionConfiguration()
+        /// The process that is connected to the session.
+        public var process: Defaulted<SessionProcess> = SessionProcess.app
         /// The identifier of the session, chosen by the app.
         public var session: String
     }
@@ -19,6 +21,16 @@ extension TransferEvent {
         public var app: Nullable<String>
         /// The configuration of new tasks.
         public var configuration = SessionConfiguration()
+        /// The process that is connected to the session.
+        public var process: Defaulted<SessionProcess> = SessionProcess.app
+        public var session: String
+    }
+
+    /// The process of an app extension ended. The app gets the remaining callbacks of its session.
+    public struct SessionDetached: EventData {
+        public static let type = "transfer.session.detached"
+
+        public var app: Nullable<String>
         public var session: String
     }
 

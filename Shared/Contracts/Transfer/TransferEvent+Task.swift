@@ -9,6 +9,8 @@ extension TransferEvent {
         public var taskKey: Flattened<TaskKey>
         /// The body of an upload.
         public var body: AppFile?
+        /// Whether it is a data task, which fails when its process is suspended or ends.
+        public var isDataTask: Defaulted<Bool> = false
         /// The name of the task's bytes in storage.
         public var file: String
         public var kind = TransferKind.download
@@ -42,6 +44,13 @@ extension TransferEvent {
     /// The app, the invalidation of its session or a force quit cancelled a task.
     public struct TaskCancelled: TransferTaskEventData {
         public static let type = "transfer.task.cancelled"
+
+        public var taskKey: Flattened<TaskKey>
+    }
+
+    /// A data task became a download task, which outlives its process: `URLSession.ResponseDisposition.becomeDownload`.
+    public struct TaskBecameDownload: TransferTaskEventData {
+        public static let type = "transfer.task.becameDownload"
 
         public var taskKey: Flattened<TaskKey>
     }

@@ -151,9 +151,11 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/sessions/{identifier} GET PUT
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/callbacks/{callback}/completion POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/downloads POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/extension-end POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/finish-tasks-and-invalidate POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/invalidate-and-cancel POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task} GET
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/become-download POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/cancel-by-producing-resume-data POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/claim POST
@@ -162,6 +164,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/redirect POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/resume POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/suspend POST
+        /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/system-cancellation POST
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/tasks/{task}/timeline GET
         /v1/devices/{device}/apps/{app}/sessions/{identifier}/uploads POST
         """

@@ -74,6 +74,7 @@ extension RecordGoldenTests {
         TransferEvent.RedirectAnswered.self, TransferEvent.RedirectPresented.self, TransferEvent.RedirectReceived.self,
         TransferEvent.RedirectFollowed.self, TransferEvent.ResponseReceived.self, TransferEvent.SessionAttached.self,
         TransferEvent.SessionCreated.self, TransferEvent.SessionEnded.self, TransferEvent.SessionInvalidated.self,
+        TransferEvent.SessionDetached.self, TransferEvent.TaskBecameDownload.self,
         TransferEvent.TaskCancelled.self, TransferEvent.TaskCompleted.self, TransferEvent.TaskCreated.self,
         TransferEvent.TaskHeld.self, TransferEvent.TaskResumed.self, TransferEvent.TaskSuspended.self,
         TransferEvent.WakeBegun.self, TransferEvent.WakeEnded.self, TransferEvent.WakeRequested.self,

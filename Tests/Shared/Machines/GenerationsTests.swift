@@ -15,6 +15,7 @@ import Timeline
         (.beaconRegions, .ios7, nil), (.locationMonitors, .ios17, nil), (.reducedAccuracy, .ios15, nil),
         (.bluetoothAfterRestart, .ios12, nil), (.bluetoothRestoration, .ios7, nil),
         (.broadcastChannels, .ios18, nil), (.callReporting, .ios13, nil),
+        (.cancellationReasons, .ios9, nil), (.sharedContainers, .ios9, nil),
         (.complicationPushes, .ios9, nil), (.continuedProcessingTasks, .ios26, nil), (.controlPushes, .ios18, nil),
         (.criticalAlerts, .ios12, nil), (.ephemeralAuthorization, .ios15, nil),
         (.earliestBeginDate, .ios12, nil), (.expensiveNetworkAccess, .ios13, nil),

@@ -34,7 +34,11 @@ extension Decision<TransferMachine> {
     mutating func answer(
         _ app: String, _ challenge: String, _ disposition: ChallengeDisposition, _ credential: String?
     ) throws(TransferRefusal) {
-        try requireRunning(app)
+        if let session = state.task(asked: challenge, of: app)?.sessionKey {
+            try requireRunning(session)
+        } else {
+            try requireRunning(app)
+        }
         guard let taskKey = state.task(asked: challenge, of: app), let task = state.task(taskKey),
             let asked = task.challenge,
             let session = state[taskKey.sessionKey]

@@ -28,7 +28,7 @@ extension Decision<TransferMachine> {
     mutating func answerDelayedRequest(
         _ taskKey: TaskKey, _ disposition: DelayedRequestDisposition, _ new: NewRequest?
     ) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         try require(.earliestBeginDate)
         let task = try task(taskKey)
         var request: TransferRequest?

@@ -24,7 +24,7 @@ extension Decision<TransferMachine> {
     /// Whether a session has a delegate that can receive callbacks now.
     func isListening(_ key: SessionKey) -> Bool {
         guard let session = state[key], let app = state.apps[key.app] else { return false }
-        return session.isAttached && app.state.isRunning && state.isPoweredOn
+        return session.isAttached && (session.isOfExtension || app.state.isRunning) && state.isPoweredOn
     }
 
     /// Reports the latest progress of each task that the app missed while it was suspended.
@@ -71,10 +71,11 @@ extension Decision<TransferMachine> {
 
     /// Gives the file of a download to the app: now if the file is offered, else as soon as it is offered.
     mutating func claim(_ taskKey: TaskKey, as name: String) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         let task = try task(taskKey)
         if task.fate == .claimed, task.claimedAs == name { return }
-        guard task.kind == .download, task.error == nil, task.fate == .kept || task.fate == .offered else {
+        guard task.kind == .download, !task.isDataTask, task.error == nil, task.fate == .kept || task.fate == .offered
+        else {
             throw .nothingToClaim(taskKey.task)
         }
         let names = state.names(of: taskKey.app)
@@ -87,7 +88,7 @@ extension Decision<TransferMachine> {
     }
 
     mutating func returnFromCallback(_ key: SessionKey, _ task: Int?) throws(TransferRefusal) {
-        try requireRunning(key.app)
+        try requireRunning(key)
         // A repeated or late return must not end the callback of the next file.
         guard let finishing = try session(key).finishing, task ?? finishing.task == finishing.task else { return }
         returnFromCallback(key.task(finishing.task), claiming: nil)
@@ -133,12 +134,14 @@ extension Decision<TransferMachine> {
 
 extension TransferTask {
     /// Whether the task still needs a `didFinishDownloadingTo`, which comes before `didCompleteWithError`.
-    fileprivate var hasFileToOffer: Bool { kind == .download && error == nil && fate == .kept }
+    fileprivate var hasFileToOffer: Bool { kind == .download && !isDataTask && error == nil && fate == .kept }
 }
 
 /// The reason why an app is not woken for a session.
 public enum WakeHindrance: String, WireEnum {
     case inForeground, forceQuit, deviceOff
+    /// An app extension is connected to the session, and gets its callbacks.
+    case inExtension
     /// `sessionSendsLaunchEvents` is false.
     case sendsNoLaunchEvents
     /// A wake was already requested or has begun.
@@ -160,10 +163,11 @@ extension TransferMachine {
         if !isPoweredOn { reasons.append(.deviceOff) }
         if app.state == .foreground { reasons.append(.inForeground) }
         if app.forceQuit { reasons.append(.forceQuit) }
+        if session.isOfExtension { reasons.append(.inExtension) }
         if !session.configuration.sessionSendsLaunchEvents { reasons.append(.sendsNoLaunchEvents) }
         if session.wake != .none { reasons.append(.underWay) }
         let asks =
-            session.hasNewQuestion && !(session.isAttached && app.state.isRunning)
+            session.hasNewQuestion && !(session.isAttached && (session.isOfExtension || app.state.isRunning))
             && session.tasks.contains(where: \.asksDelegate)
         guard !asks else { return reasons }
         let isOfError =

@@ -41,7 +41,13 @@ extension Decision<TransferMachine> {
 
     private mutating func power(isOn: Bool) {
         if isOn != state.isPoweredOn { emit(.deviceUpdated(.init(poweredOn: isOn))) }
-        guard isOn else { return }
+        guard isOn else {
+            for (key, session) in state.sessions where session.isOfExtension {
+                disconnectDataTasks(of: key)
+                emit(.sessionDetached(.init(app: key.app, session: key.session)))
+            }
+            return
+        }
         for (app, view) in state.apps where view.forceQuit { emit(.appUpdated(.init(app: app, state: view.state))) }
     }
 
@@ -58,6 +64,11 @@ extension Decision<TransferMachine> {
         let presence = AppPresence(appState)
         let forceQuit = forceQuit ?? known.forceQuit
         guard known.state != presence || known.forceQuit != forceQuit else { return }
+        if !presence.isRunning {
+            for (id, session) in known.sessions where !session.isOfExtension {
+                disconnectDataTasks(of: SessionKey(app: app, session: id))
+            }
+        }
         emit(.appUpdated(.init(app: app, forceQuit: forceQuit, state: presence)))
     }
 
@@ -70,7 +81,7 @@ extension Decision<TransferMachine> {
             if session.wake == .begun { endWake(app, id, .terminated) }
             guard event.reason == .forceQuit else { continue }
             for task in session.tasks where task.state != .completed {
-                cancel(key.task(task.task), .cancelledByForceQuit)
+                cancel(key.task(task.task), cancelled(.userForceQuitApplication))
             }
         }
     }

@@ -16,6 +16,7 @@ extension Decision<TransferMachine> {
     func requireFeatures(of configuration: SessionConfiguration) throws(TransferRefusal) {
         try require(.backgroundSessions)
         if !configuration.allowsConstrainedNetworkAccess { try require(.lowDataMode) }
+        if configuration.sharedContainerIdentifier != nil { try require(.sharedContainers) }
         if configuration.handlesDelayedRequests { try require(.earliestBeginDate) }
         if !configuration.allowsExpensiveNetworkAccess { try require(.expensiveNetworkAccess) }
     }

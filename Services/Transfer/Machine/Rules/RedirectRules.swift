@@ -52,7 +52,7 @@ extension Decision<TransferMachine> {
     }
 
     mutating func answerRedirect(_ taskKey: TaskKey, _ disposition: RedirectDisposition) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         guard try task(taskKey).redirect != nil else { throw .noRedirect(taskKey.task) }
         emit(.redirectAnswered(.init(taskKey) { $0.disposition = disposition }))
     }

@@ -8,7 +8,7 @@ import Timeline
 extension Decision<TransferMachine> {
     mutating func create(
         _ kind: TransferKind, _ key: SessionKey, _ request: TransferRequest,
-        _ source: UploadSource? = nil, resumes: Bool
+        _ source: UploadSource? = nil, isDataTask: Bool = false, resumes: Bool
     ) throws(TransferRefusal) {
         let session = try sessionForNewTask(key)
         if request.earliestBeginDate != nil { try require(.earliestBeginDate) }
@@ -17,6 +17,7 @@ extension Decision<TransferMachine> {
         let file = identifier()
         create(session, key, resumes: resumes) { event in
             event.kind = kind
+            event.isDataTask = isDataTask
             event.request = request
             event.body = body
             event.file = file
@@ -45,7 +46,7 @@ extension Decision<TransferMachine> {
     }
 
     private func sessionForNewTask(_ key: SessionKey) throws(TransferRefusal) -> BackgroundSession {
-        try requireRunning(key.app)
+        try requireRunning(key)
         let session = try session(key)
         guard !session.isInvalidated else { throw .sessionInvalidated(key.session) }
         guard session.isAttached else { throw .sessionNotAttached(key.session) }
@@ -95,7 +96,7 @@ extension Decision<TransferMachine> {
 
     /// Resumes a suspended task. Does nothing in other states, as on iOS.
     mutating func resume(_ taskKey: TaskKey) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         guard try task(taskKey).state == .suspended else { return }
         start(taskKey)
     }
@@ -103,7 +104,8 @@ extension Decision<TransferMachine> {
     /// Starts a suspended task, or lets it continue (Apple, `URLSessionTask.resume()`: new tasks are suspended).
     private mutating func start(_ taskKey: TaskKey) {
         guard let session = state[taskKey.sessionKey], let task = session[taskKey.task] else { return }
-        let isInForeground = state.apps[taskKey.app]?.state == .foreground
+        // The user sees an app extension while its process is connected.
+        let isInForeground = session.isOfExtension || state.apps[taskKey.app]?.state == .foreground
         var resumed = TransferEvent.TaskResumed(taskKey)
         resumed.deadline = task.timeout.map { now + $0.left }
         resumed.discretionary = task.isDiscretionary
@@ -119,14 +121,14 @@ extension Decision<TransferMachine> {
     }
 
     mutating func suspend(_ taskKey: TaskKey) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         guard try task(taskKey).state == .running else { return }
         endAttempt(taskKey, .suspended)
         emit(.taskSuspended(.init(taskKey)))
     }
 
     mutating func cancel(_ taskKey: TaskKey, producesResumeData: Bool) throws(TransferRefusal) {
-        try requireRunning(taskKey.app)
+        try requireRunning(taskKey.sessionKey)
         let task = try task(taskKey)
         if producesResumeData, task.kind == .upload { try require(.resumableUploads) }
         guard task.state != .completed else { return }
@@ -137,6 +139,35 @@ extension Decision<TransferMachine> {
         emit(.taskCancelled(.init(taskKey)))
         endAttempt(taskKey, .cancelled)
         complete(taskKey, error, producesResumeData: producesResumeData)
+    }
+
+    /// Cancels a task as the system does. iOS names no rule for it, so a call decides. The task can be resumed.
+    mutating func cancelBySystem(_ taskKey: TaskKey, _ reason: CancellationReason) throws(TransferRefusal) {
+        guard state.apps[taskKey.app] != nil else { throw .appNotInstalled(taskKey.app) }
+        guard try task(taskKey).state != .completed else { return }
+        cancel(taskKey, cancelled(reason), producesResumeData: true)
+    }
+
+    /// Returns the error of a task that the system cancels. Before iOS 8 it has no reason.
+    func cancelled(_ reason: CancellationReason) -> TransferFailure {
+        policy.generations[state.profile].has(.cancellationReasons) ? .cancelled(reason) : .cancelled
+    }
+
+    mutating func becomeDownload(_ taskKey: TaskKey) throws(TransferRefusal) {
+        try requireRunning(taskKey.sessionKey)
+        let task = try task(taskKey)
+        guard task.isDataTask, task.state != .completed else { return }
+        emit(.taskBecameDownload(.init(taskKey)))
+    }
+
+    /// Fails the data tasks of a session whose process is suspended or ends (Apple,
+    /// `URLError.backgroundSessionWasDisconnected`).
+    mutating func disconnectDataTasks(of key: SessionKey) {
+        for task in state[key]?.tasks ?? [] where task.isDataTask && task.state != .completed {
+            let taskKey = key.task(task.task)
+            endAttempt(taskKey, .cancelled)
+            complete(taskKey, .backgroundSessionWasDisconnected)
+        }
     }
 
     /// Fails tasks after `timeoutIntervalForResource`, the only time limit of a background task. Suspended tasks have

@@ -10,6 +10,8 @@ struct SessionDocument: Record {
     var identifier = ""
     var isAttached = false
     var isInvalidated = false
+    /// The process that has created the session.
+    var process = SessionProcess.app
     /// Wakes for the session since the app was last in the foreground; they delay tasks that start in a wake.
     var relaunches = 0
     var tasks: [TaskDocument] = []
@@ -21,6 +23,7 @@ struct SessionDocument: Record {
         isAttached = session.isAttached
         isInvalidated = session.isInvalidated
         wake = session.wake
+        process = session.process
         relaunches = session.relaunches
         configuration = session.configuration
         tasks = session.tasks.map(TaskDocument.init)

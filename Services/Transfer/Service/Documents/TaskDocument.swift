@@ -17,6 +17,8 @@ struct TaskDocument: Record {
     /// The URL after redirects.
     var currentURL: Nullable<String> = nil
     var error: Nullable<TransferFailure> = nil
+    /// Whether it is a data task, which fails when its process is suspended or ends.
+    var isDataTask = false
     var isDiscretionary = false
     var kind = TransferKind.download
     /// Bytes per second of the last attempt.
@@ -34,6 +36,7 @@ struct TaskDocument: Record {
         kind = task.kind
         state = task.state
         url = task.request.url
+        isDataTask = task.isDataTask
         isDiscretionary = task.isDiscretionary
         waiting = task.waiting
         until = task.waitsUntil ?? nil

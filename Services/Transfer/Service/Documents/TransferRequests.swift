@@ -12,6 +12,8 @@ struct DownloadRequest: Record, Equatable {
     var earliestBeginDate: Instant?
     /// The header fields of the request. The log contains neither `Authorization` nor `Cookie`.
     var headers: Defaulted<OrderedDictionary<String, String>> = [:]
+    /// Whether to create a data task, which has no file: `dataTask(with:)`.
+    var isDataTask: Defaulted<Bool> = false
     var priority: Double?
     /// Whether the new task is resumed at once. Otherwise it is suspended, as on iOS.
     var resume: Defaulted<Bool> = false
@@ -40,8 +42,9 @@ struct DownloadRequest: Record, Equatable {
             request.priority = priority ?? request.priority
             request.countOfBytesClientExpectsToReceive = countOfBytesClientExpectsToReceive
             request.countOfBytesClientExpectsToSend = countOfBytesClientExpectsToSend
-            return .download(app: app, session: session, request, resumes: resume)
+            return .download(app: app, session: session, request, isDataTask: isDataTask, resumes: resume)
         case (nil, let resumeData?):
+            guard !isDataTask else { throw .invalidDocument.with(detail: "isDataTask: resume data is of a download") }
             guard headers.isEmpty else {
                 throw .invalidDocument.with(
                     detail:

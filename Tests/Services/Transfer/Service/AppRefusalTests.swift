@@ -95,6 +95,7 @@ private struct AppRefusals {
                 ("/claim", #"{"name":"film"}"#), ("/{challenge}", #"{"disposition":"performDefaultHandling"}"#),
                 ("/delayed-request", #"{"disposition":"continueLoading"}"#),
                 ("/redirect", #"{"disposition":"follow"}"#),
+                ("/system-cancellation", #"{"reason":"insufficientSystemResources"}"#),
             ])
         scene.body = { operation in
             guard operation.takesDocument else { return nil }
@@ -120,6 +121,13 @@ private struct AppRefusals {
         try await call(.PUT, other + "/sessions/s", "{}")
         for number in 4...16 { try await call(.PUT, other + "/sessions/s\(number)", "{}") }
         try await given.refuse("too_many_sessions", "PUT", other + "/sessions/s17", "{}")
+
+        let extensionSession = #"{"process":"appExtension"}"#
+        try await given.refuse(
+            "background_session_requires_shared_container", "PUT", other + "/sessions/new", extensionSession)
+        try await given.refuse(
+            "background_session_in_use_by_another_process", "PUT", other + "/sessions/own",
+            #"{"process":"appExtension","sharedContainerIdentifier":"group.a"}"#)
 
         _ = try await transition("crash", other)
         let again = try await transition("launch", other)
