@@ -67,6 +67,7 @@ extension DeviceSimulation {
             schedule(.claimAttempt(scheduled.taskKey, epoch: scheduled.epoch), after: Self.latency)
         case .attemptEnded(let ended):
             if attempts[ended.taskKey]?.epoch == ended.epoch { attempts[ended.taskKey] = nil }
+        case .taskCompleted(let completed): uploaded[completed.taskKey] = nil
         case .downloadFinished(let finished):
             guard let app = context.appIndexes[finished.taskKey.app] else { return }
             schedule(
@@ -87,7 +88,7 @@ extension DeviceSimulation {
         try settle(&context)
         let isUpload = task.kind == .upload
         let size = plan.size.bytes
-        let held = isUpload ? 0 : task.bytesReceived
+        let held = try isUpload ? resumeUpload(task, claim, &context) : task.bytesReceived
         if !isUpload {
             var head = ResponseHead()
             head.status = held > 0 ? 206 : 200
@@ -104,6 +105,23 @@ extension DeviceSimulation {
             epoch: epoch, bytes: held, since: now, size: size, isUpload: isUpload,
             failsAt: fails ? held + (size - held) / 2 : nil)
         scheduleProgress(key, context)
+    }
+
+    /// Creates an upload at the origin, or asks the origin how many bytes it has. The origin supports the draft on
+    /// resumable uploads.
+    ///
+    /// - Returns: the number of bytes that need not be sent.
+    private mutating func resumeUpload(
+        _ task: TransferTask, _ claim: AttemptClaim, _ context: inout PartitionContext
+    ) throws -> Int {
+        guard task.attempt?.uploadDraft != nil else { return 0 }
+        if task.upload == nil { uploaded[claim.taskKey] = 0 }
+        let held = uploaded[claim.taskKey] ?? 0
+        try submit(
+            task.upload == nil
+                ? .createUpload(claim, url: task.request.url + "/upload") : .resumeUpload(claim, from: held), &context)
+        try settle(&context)
+        return held
     }
 
     /// Reports the bytes of an attempt, and finishes or fails it if it is done.
@@ -152,6 +170,7 @@ extension DeviceSimulation {
         context.figures.bytes[network.word.rawValue, default: 0] += bytes
         let claim = AttemptClaim(key, epoch: attempt.epoch, worker: Self.worker)
         if attempt.isUpload {
+            uploaded[key] = total
             try submit(.reportSent(claim, total: total), &context)
         } else if total < attempt.size {
             try submit(.report(claim, total: total), &context)

@@ -38,6 +38,8 @@ struct DeviceSimulation {
     var uses = 0
     /// The transfers in progress.
     var attempts: [TaskKey: SimulatedAttempt] = [:]
+    /// The bytes that the origin has of unfinished uploads.
+    var uploaded: [TaskKey: Int] = [:]
     /// The times at which tasks in progress were created.
     var transferStarts: [TaskKey: Instant] = [:]
     var isConnecting = false

@@ -199,6 +199,17 @@ import Timeline
         #expect(report.figures[0].kills == [:])
     }
 
+    /// Most attempts of the upload fail after half of the bytes that they have to send.
+    @Test(arguments: [("ios17", true), ("ios16", false)])
+    func `an upload sends its bytes once from iOS 17 on`(mix: String, sendsOnce: Bool) async throws {
+        let report = try await run(
+            #""for": "12h""#,
+            app: #", "transfers": [{"size": "30MB", "kind": "upload", "failures": "80%", "limit": 1}]"#, mix: mix)
+        #expect(report.figures[0].transfers.count == 1)
+        let bytes = report.figures.bytes.values.reduce(0, +)
+        #expect(sendsOnce ? bytes == 30_000_000 : bytes > 30_000_000)
+    }
+
     @Test func `a task whose handler hangs is not ended by the app`() async throws {
         let text = #"""
             {
