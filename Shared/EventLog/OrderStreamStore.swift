@@ -28,16 +28,11 @@ public struct OrderStreamStore: Sendable {
     private static let renew = Statement(
         """
         UPDATE bus.order_streams SET expires = clock_timestamp() + make_interval(secs => $2)
-        WHERE holder = $1 RETURNING stream
+        WHERE holder = $1 RETURNING stream, key
         """)
     private static let remove = Statement("DELETE FROM bus.order_streams WHERE stream = $1")
-    private static let removeExpired = Statement(
-        """
-        DELETE FROM bus.order_streams WHERE stream IN (
-            SELECT stream FROM bus.order_streams WHERE expires < clock_timestamp()
-            ORDER BY expires LIMIT $1 FOR UPDATE SKIP LOCKED)
-        RETURNING stream, key
-        """)
+    private static let expired = Statement(
+        "SELECT stream, key FROM bus.order_streams WHERE expires < clock_timestamp() ORDER BY expires LIMIT $1")
     private static let open = Statement(
         "SELECT key, fleet FROM bus.order_streams WHERE expires >= clock_timestamp()")
 
@@ -56,9 +51,10 @@ public struct OrderStreamStore: Sendable {
             Self.add, .uuid(stream), .uuid(holder), .text(key), .text(fleet), .double(lease / .seconds(1)))
     }
 
-    /// Renews the streams of a process, and returns those that are still listed.
-    public func renew(_ holder: UUID) async throws(PostgresError) -> Set<UUID> {
-        Set(try await pool.execute(Self.renew, .uuid(holder), .double(Self.lease / .seconds(1))).decode(UUID.self))
+    /// Renews the streams of a process, and returns those that are still listed, with their devices.
+    public func renew(_ holder: UUID) async throws(PostgresError) -> [(stream: UUID, device: AggregateKey?)] {
+        try await pool.execute(Self.renew, .uuid(holder), .double(Self.lease / .seconds(1)))
+            .decode((UUID, AggregateKey?).self).map { (stream: $0, device: $1) }
     }
 
     /// Removes a closed stream.
@@ -66,11 +62,9 @@ public struct OrderStreamStore: Sendable {
         _ = try await pool.execute(Self.remove, .uuid(stream))
     }
 
-    /// Removes streams of lost processes.
-    ///
-    /// - Returns: the removed streams with their devices.
-    public func removeExpired(limit: Int) async throws(PostgresError) -> [(stream: UUID, device: AggregateKey?)] {
-        try await pool.execute(Self.removeExpired, .int(limit)).decode((UUID, AggregateKey?).self)
+    /// Returns streams of lost processes with their devices.
+    public func expired(limit: Int) async throws(PostgresError) -> [(stream: UUID, device: AggregateKey?)] {
+        try await pool.execute(Self.expired, .int(limit)).decode((UUID, AggregateKey?).self)
             .map { (stream: $0, device: $1) }
     }
 

@@ -9,6 +9,8 @@ public enum DeviceFact: Sendable, Equatable {
     case registration(Registration)
     /// The device was deregistered.
     case removal
+    /// A client began or ceased to answer for a built-in device.
+    case client(isThere: Bool)
     /// The device was switched on, restarted or switched off.
     case power(isOn: Bool)
     /// Some conditions changed. A missing member did not change.
@@ -65,6 +67,8 @@ extension LifecycleEvent {
         case .deviceRegistered(let event): .registration(event.registration)
         case .deviceUpdated(let event): .registration(event.registration)
         case .deviceDeregistered: .removal
+        case .deviceTakenOver: .client(isThere: true)
+        case .deviceGivenBack: .client(isThere: false)
         case .devicePowered(let event): .power(isOn: event.power != .off)
         case .conditionsChanged(let event): .conditions(event.conditions)
         case .settingsChanged(let event): .settings(event.settings, app: event.app)
@@ -80,7 +84,8 @@ extension LifecycleEvent {
         case .wakeCompleted(let event): event.app.map { .wakeCompletion(event, app: $0) }
         case .wakeRefused(let event): event.app.map { .wakeRefusal(event, app: $0) }
         case .wakeExpired(let event): event.app.map { .wakeExpiration(event, app: $0) }
-        case .deviceRevoked, .deviceAwoke, .deviceSlept, .deviceInterrupted, .backgroundRefreshChanged, .appPrewarmed,
+        case .deviceRevoked, .deviceAwoke, .deviceSlept, .deviceInterrupted,
+            .backgroundRefreshChanged, .appPrewarmed,
             .appTerminating, .callbackCompleted, .taskBegun, .taskEnded, .taskExpiring, .activityStarted,
             .activityStopped, .actionReported, .regionMonitored, .beaconRegionMonitored, .regionUnmonitored,
             .regionCrossed, .regionStateDetermined, .monitorOpened, .monitorConditionAdded, .monitorConditionRemoved,

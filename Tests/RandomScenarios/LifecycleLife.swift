@@ -11,12 +11,15 @@ package struct LifecycleLife: Life {
     package static let key = AggregateKey.device("d")
     package let seed: UInt64
     private var random: SplitMix64
+    private let builtIn: BuiltInDevice?
     package private(set) var runtime: InMemoryRuntime<LifecycleMachine>
     package private(set) var now = Instant(milliseconds: 1_750_000_000_000)
     package var device: LifecycleMachine { runtime.state(Self.key) }
 
-    package init(seed: UInt64) {
+    /// - Parameter builtIn: the behaviour of a built-in device, which clients take over and give back.
+    package init(seed: UInt64, builtIn: BuiltInDevice? = nil) {
         self.seed = seed
+        self.builtIn = builtIn
         random = SplitMix64(seed: seed)
         runtime = InMemoryRuntime(policy: LifecyclePolicy(), seed: String(seed))
     }
@@ -28,7 +31,12 @@ package struct LifecycleLife: Life {
         try runtime.advance(to: now)
         let before = device.binary
         do {
-            if Int.random(in: 0..<5, using: &random) == 0 {
+            if builtIn != nil, Int.random(in: 0..<10, using: &random) == 0 {
+                let client = pick(["c1", "c2"]) ?? "c1"
+                let takesOver = Bool.random(using: &random)
+                try runtime.submit(
+                    takesOver ? .takeOver(client: client) : .giveBack(client: client), to: Self.key, at: now)
+            } else if Int.random(in: 0..<5, using: &random) == 0 {
                 try runtime.deliver(wake())
             } else {
                 try runtime.submit(command(), to: Self.key, at: now)
@@ -141,6 +149,7 @@ package struct LifecycleLife: Life {
             registration.multitasking = Int.random(in: 0..<6, using: &random) > 0
             registration.gps = Int.random(in: 0..<4, using: &random) > 0
             registration.cellular = Int.random(in: 0..<4, using: &random) > 0
+            registration.simulate = builtIn
             return .register(registration)
         case 1, 2:
             var manifest = Manifest(

@@ -40,6 +40,8 @@ extension TraceScript<LifecycleMachine> {
         if let transition = AppTransition(rawValue: step.action) { return .transition(app: app, transition) }
         switch step.action {
         case "deregister": return .deregister
+        case "takeOver": return .takeOver(client: with.string ?? "")
+        case "giveBack": return .giveBack(client: with.string ?? "")
         case "register": return .register(try Registration(json: with))
         case "conditions": return .updateConditions(try ConditionsReport(json: with))
         case "interruption": return .interrupt(try InterruptionKind(json: with))

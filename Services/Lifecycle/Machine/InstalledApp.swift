@@ -72,6 +72,8 @@ public struct InstalledApp: Record, Equatable {
     public var bluetooth: OrderedDictionary<String, BluetoothManager> = [:]
     /// The background deliveries of HealthKit by type of samples.
     public var health: OrderedDictionary<String, EnabledHealthDelivery> = [:]
+    /// The time at which the person on a built-in device leaves the app after opening its notification; nil otherwise.
+    public var usedUntil: Instant?
     public var energy = EnergyLedger()
     /// The end of the last process. The log has all ends.
     public var lastEnd: Termination?

@@ -7,6 +7,10 @@ public enum LifecycleCommand: Sendable, Equatable {
     case deregister
     /// Revokes all tokens of the device. The service issues a new token after the event is in the log.
     case revokeTokens
+    /// A client opened the stream of orders of the device.
+    case takeOver(client: String)
+    /// A client closed its stream of orders.
+    case giveBack(client: String)
     case updateConditions(ConditionsReport)
     case power(PowerEvent)
     /// Interrupts the user, for example with a call.

@@ -11,9 +11,11 @@ extension LifecycleMachine {
     private mutating func updateState(_ event: LifecycleEvent, at time: Instant) {
         switch event {
         case .deviceRegistered(let event): registration = event.registration
-        case .deviceUpdated(let event): registration = event.registration
+        case .deviceUpdated(let event): apply(event, at: time)
         case .deviceDeregistered: self = LifecycleMachine()
         case .deviceRevoked: break
+        case .deviceTakenOver(let event): changeClient(to: event.client, at: time)
+        case .deviceGivenBack: changeClient(to: nil, at: time)
         case .devicePowered(let event): apply(event, at: time)
         case .deviceAwoke(let event): apply(event, at: time)
         case .deviceSlept: applySleep(at: time)
@@ -107,7 +109,8 @@ extension LifecycleMachine {
         case .visitsMonitored(let event): change(event.app, at: time) { $0.monitorsVisits = true }
         case .visitsUnmonitored(let event): change(event.app, at: time) { $0.monitorsVisits = false }
         case .visitReported(let event): change(event.app, at: time) { $0.visitReportedAt = time }
-        case .notificationAuthorizationDecided, .notificationResponded: break
+        case .notificationAuthorizationDecided: break
+        case .notificationResponded(let event): apply(event, at: time)
         case .outageRecorded(let event): apply(event)
         }
     }
@@ -117,6 +120,8 @@ extension LifecycleMachine {
         let state = record.state
         body(&record)
         if record.state != state { record.stateSince = time }
+        if !record.state.isForeground { record.usedUntil = nil }
+        if let due = answerDue(calledAt: time) { record.scheduleAnswers(at: due) }
         apps[app] = record
     }
 

@@ -51,6 +51,8 @@ public struct LifecycleMachine: Machine {
     /// The user's Background App Refresh setting of the device.
     public var backgroundRefresh = Switch.on
     public var restrictions = Restrictions()
+    /// The stream of orders of the client that answers for a built-in device; nil without one.
+    public var client: String?
     /// The installed apps by name.
     public var apps: OrderedDictionary<String, InstalledApp> = [:]
     /// The app switcher, most recent first.
@@ -75,8 +77,7 @@ public struct LifecycleMachine: Machine {
 
     public var nextDeadline: Instant? {
         let limit = apps.values.compactMap(nextDeadline).min()
-        guard let sleepDue else { return limit }
-        return min(sleepDue, limit ?? sleepDue)
+        return [limit, sleepDue, nextAnswer].compactMap(\.self).min()
     }
 
     public static func decide(
@@ -87,10 +88,12 @@ public struct LifecycleMachine: Machine {
         case .event(let event): try decision.handle(event)
         case .deadline: decision.enforceLimits()
         }
+        decision.answerAsDevice()
         decision.deliverMonitorEvents()
         decision.deliverHealth()
         decision.watchSleep()
         decision.giveNotices()
+        if decision.answerExpirations() { decision.watchSleep() }
     }
 
     public static func note(_ outage: Outage, _ decision: inout Decision<LifecycleMachine>) {
@@ -106,6 +109,8 @@ extension Decision<LifecycleMachine> {
         case .register: return
         case .deregister: emit(.deviceDeregistered(.init()))
         case .revokeTokens: emit(.deviceRevoked(.init()))
+        case .takeOver(let client): takeOver(client)
+        case .giveBack(let client): giveBack(client)
         case .updateConditions(let report): try updateConditions(report)
         case .power(let event): power(event)
         case .interrupt(let kind): try interrupt(kind)

@@ -6,6 +6,8 @@ public import Timeline
 
 /// A called handler that has not returned.
 public struct PendingCallback: Record, Equatable {
+    /// The time at which it returns on a built-in device; nil if a client reports the return.
+    public var answerDue: Instant?
     public var callback = Callback.didFinishLaunching
     public var deadline = Instant.epoch
 
@@ -27,6 +29,8 @@ public struct BackgroundTask: Record, Equatable {
 
 /// A wake that the app has not completed.
 public struct Wake: Record, Equatable {
+    /// The time at which its handler returns on a built-in device; nil if a client completes the wake.
+    public var answerDue: Instant?
     /// Whether the app has reported a call, or need not.
     public var callReported = false
     /// The end of its time; nil in the foreground, where it has no limit.

@@ -126,8 +126,8 @@ extension LifecycleEvent {
         case .appWoken(let event): (event.callbacks, event.state)
         case .appTerminating(let event): (event.callbacks, event.state)
         case .appTerminated(let event): (event.callbacks, event.state)
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
-            .deviceSlept, .deviceInterrupted,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .deviceTakenOver,
+            .deviceGivenBack, .devicePowered, .deviceAwoke, .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .taskExpiring, .wakeProgressed, .wakeExpiring, .wakeExpired, .wakeCompleted,

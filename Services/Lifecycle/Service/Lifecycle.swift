@@ -20,7 +20,8 @@ public struct Lifecycle: DurableService {
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let tokens = try await TokenIssuer.open(parts.pool, issuer: Self.name)
             let listed = ListedStreams(
-                store: OrderStreamStore(pool: parts.pool), clock: parts.clock, logger: parts.logger)
+                commands: parts.commands, store: OrderStreamStore(pool: parts.pool), clock: parts.clock,
+                logger: parts.logger)
             LifecycleRoutes(
                 commands: parts.commands, tail: parts.tail, tokens: tokens, clock: parts.clock, policy: policy,
                 terminations: EventHistory(pool: parts.pool, partitions: configuration.partitions),

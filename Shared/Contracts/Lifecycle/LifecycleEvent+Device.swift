@@ -26,6 +26,22 @@ extension LifecycleEvent {
         public static let type = "lifecycle.device.revoked"
     }
 
+    /// A client opened the stream of orders of a built-in device. The client answers the orders from now on.
+    public struct DeviceTakenOver: EventData {
+        public static let type = "lifecycle.device.takenOver"
+
+        /// The id of the stream.
+        public var client: String
+    }
+
+    /// The client of a built-in device closed its stream of orders. The suite answers the orders again.
+    public struct DeviceGivenBack: EventData {
+        public static let type = "lifecycle.device.givenBack"
+
+        /// The id of the stream.
+        public var client: String
+    }
+
     /// A device was switched on, switched off or restarted. Earlier events report the ends of its processes.
     public struct DevicePowered: EventData {
         public static let type = "lifecycle.device.powered"

@@ -4,6 +4,8 @@ public enum LifecycleEvent: EventFamily {
     case deviceUpdated(DeviceUpdated)
     case deviceDeregistered(DeviceDeregistered)
     case deviceRevoked(DeviceRevoked)
+    case deviceTakenOver(DeviceTakenOver)
+    case deviceGivenBack(DeviceGivenBack)
     case devicePowered(DevicePowered)
     case deviceAwoke(DeviceAwoke)
     case deviceSlept(DeviceSlept)

@@ -10,6 +10,8 @@ public struct Registration: Record, Equatable {
     /// Whether the device supports multitasking. If not, an app ends when the user leaves it.
     public var multitasking: Defaulted<Bool> = true
     public var profile: ProfileName = .ios18
+    /// The behaviour of a built-in device; nil for a device that clients simulate.
+    public var simulate: BuiltInDevice?
     /// A name of the IANA time zone database.
     public var timeZone: String?
 

@@ -33,6 +33,13 @@ final class LiveStreams: Sendable {
         return replaced
     }
 
+    /// Ends the stream of a device, so that its client connects again.
+    func end(_ device: String) {
+        let open = state.withLock { $0.open[device] }
+        open?.replacement.yield()
+        open?.replacement.finish()
+    }
+
     private func leave(_ device: String, _ id: Int) {
         state.withLock { state in
             if state.open[device]?.id == id { state.open[device] = nil }

@@ -68,8 +68,8 @@ extension LifecycleEvent: OrderGiver {
                     + (event.userText.map { [JSON.Member("userText", .string($0))] } ?? []))
         case .appSuspended: OrderContent(.suspend, "suspend", [])
         case .appTerminated(let event): event.orderContent
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .devicePowered, .deviceAwoke,
-            .deviceSlept, .deviceInterrupted,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .deviceTakenOver,
+            .deviceGivenBack, .devicePowered, .deviceAwoke, .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,
             .taskBegun, .taskEnded, .wakeExpired, .wakeCompleted, .wakeRefused, .wakeProgressed, .activityStarted,

@@ -61,6 +61,10 @@ extension LifecycleRoutes {
         var updated = try await commands.submit(.register(registration), call, registers: true) { aggregate, events in
             let document = DeviceDocument(device, aggregate)
             made.take(events.contains(where: \.isRegistration) ? document : nil)
+            // A client whose stream is open takes over a device that has become built-in, when it connects again.
+            if events.contains(where: \.isUpdate), registration.simulate != nil, aggregate.state.client == nil {
+                streams.end(device)
+            }
             return document
         }
         updated.status = .ok
@@ -84,6 +88,8 @@ extension LifecycleEvent {
     fileprivate var isRegistration: Bool {
         if case .deviceRegistered = self { true } else { false }
     }
+
+    fileprivate var isUpdate: Bool { if case .deviceUpdated = self { true } else { false } }
 }
 
 extension Registration {

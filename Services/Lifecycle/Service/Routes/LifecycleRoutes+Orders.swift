@@ -42,21 +42,20 @@ extension LifecycleRoutes {
             let start = try await start(call.request)
             let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
             let events = FleetOrders(tail, after: start, members: members)
-            return list(
-                .fleet(fleet), Response(events: events, on: call.context, metrics: metrics), call.request,
-                call.context)
+            let stream = Response(events: events, on: call.context, metrics: metrics)
+            return listed.isTimeVirtual ? list(.fleet(fleet), stream, call) : stream
         }
     }
 
     /// Streams the orders of a device, or waits for the next page.
     private func orders(_ call: Call) async throws -> Response {
-        _ = try await registered(call)
+        let isBuiltIn = try await registered(call).state.registration?.simulate != nil
         let after = try await start(call.request, of: call.device)
         guard call.request.uri.queryParameters["wait"] != nil else {
             // The new stream ends the device's former one.
             try call.context.requireCaller(.operate)
-            let events = try stream(call.identifier("device"), after: after, call.context)
-            return list(.device(try call.device), events, call.request, call.context)
+            let stream = try stream(call.identifier("device"), after: after, call.context)
+            return listed.isTimeVirtual || isBuiltIn ? list(.device(try call.device), stream, call) : stream
         }
         let wait = try call.number("wait", default: 30)
         try await listed.note(call.device, pollsFor: .seconds(wait))
@@ -100,16 +99,13 @@ extension LifecycleRoutes {
         return Response(events: events, on: context, metrics: metrics)
     }
 
-    /// Lists a stream while it is being written, if an advance of the clock waits for its reader.
-    private func list(
-        _ subject: OrderStreamStore.Subject, _ stream: Response, _ request: Request, _ context: ServiceContext
-    ) -> Response {
-        guard listed.isNeeded else { return stream }
+    /// Lists a stream while it is being written.
+    private func list(_ subject: OrderStreamStore.Subject, _ stream: Response, _ call: Call) -> Response {
         var response = stream
         // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let inner = response.body
-        let channel = context.channel
+        let (request, channel) = (call.request, call.context.channel)
         response.body = ResponseBody { writer in
             try await listed.hold(subject) {
                 try await request.body.consumeWithCancellationOnInboundClose { _ in

@@ -26,7 +26,7 @@ extension Decision<PushMachine> {
             if state.isOnline { flushStore() }
         case .wakeCompletion(let event, _): if let request = event.request { complete(request, event) }
         case .wakeRefusal(let event, _): if let request = event.request { refuse(request, event.refusal) }
-        case .wakeExpiration, nil: return
+        case .client, .wakeExpiration, nil: return
         }
     }
 

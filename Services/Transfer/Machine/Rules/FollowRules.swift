@@ -29,7 +29,7 @@ extension Decision<TransferMachine> {
             if event.reason == .transfer { endWake(app, event.request, .completed) }
         case .wakeRefusal(let event, let app):
             if event.reason == .transfer { endWake(app, event.request, .refused, event.refusal) }
-        case .settings, .wakeExpiration, nil: return
+        case .client, .settings, .wakeExpiration, nil: return
         }
     }
 

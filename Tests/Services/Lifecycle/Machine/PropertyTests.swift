@@ -182,7 +182,7 @@ extension WakeKind {
 }
 
 extension LifecycleLife {
-    fileprivate func checkLaws() throws {
+    func checkLaws() throws {
         let device = self.device
         let seed = Comment(rawValue: "seed \(self.seed)")
         #expect(device.apps.values.count { $0.state.isForeground } <= 1, seed)

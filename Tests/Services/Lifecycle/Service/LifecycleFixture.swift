@@ -57,7 +57,8 @@ struct LifecycleFixture: Sendable {
         let tail = LogTail(pool: pool, partitions: partitions, updates: runtime.updates, logger: quiet)
         let tokens = try await TokenIssuer.open(pool, issuer: Lifecycle.name)
         let metrics = Metrics()
-        let listed = ListedStreams(store: OrderStreamStore(pool: pool), clock: clock, logger: quiet)
+        let listed = ListedStreams(
+            commands: Commands(runtime), store: OrderStreamStore(pool: pool), clock: clock, logger: quiet)
         let routes = LifecycleRoutes(
             commands: Commands(runtime), tail: tail, tokens: tokens, clock: clock, policy: LifecyclePolicy(),
             terminations: EventHistory(pool: pool, partitions: partitions), metrics: metrics, listed: listed)
