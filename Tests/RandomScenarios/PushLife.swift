@@ -19,11 +19,13 @@ package struct PushLife: Life {
     private var presented: Set<String> = []
     package var device: PushMachine { runtime.state(Self.key) }
 
-    package init(_ random: SplitMix64) throws {
+    /// - Parameter builtIn: the behaviour of a built-in device.
+    package init(_ random: SplitMix64, builtIn: BuiltInDevice? = nil) throws {
         self.random = random
         // On iOS 12 an alert waits for its handler.
         let profile: ProfileName = Int.random(in: 0..<4, using: &self.random) == 0 ? .ios12 : .ios18
-        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: profile)))
+        let registration = Registration(profile: profile, simulate: builtIn)
+        try deliver(LifecycleEvent.DeviceRegistered(registration: registration))
         for app in ["a", "b", "c"] {
             try install(app)
             try deliver(LifecycleEvent.AppLaunched(app: app, callbacks: []))

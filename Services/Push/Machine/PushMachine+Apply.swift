@@ -15,6 +15,7 @@ extension PushMachine {
             isKnown = true
             fleet = event.fleet
             profile = event.profile
+            simulate = event.simulate
         case .deviceRemoved:
             let retired = retired
             self = PushMachine()

@@ -62,6 +62,8 @@ public struct PushMachine: Machine {
     public var retired: [RetiredToken] = []
     /// The shown notifications, oldest first.
     public var shown: [ShownNotification] = []
+    /// The behaviour of a built-in device; nil for any other.
+    public var simulate: BuiltInDevice?
     /// The silent notifications charged to the device on ``day``.
     public var spentToday = 0
 
@@ -122,6 +124,7 @@ public struct PushMachine: Machine {
         }
         for message in messages.values {
             if let deadline = message.extensionDeadline { next = earlier(next, deadline) }
+            if let answer = extensionAnswer(message) { next = earlier(next, answer) }
             guard message.stage == .stored || message.stage == .held else { continue }
             next = earlier(next, message.expiresAt)
             if isOnline, let due = message.due { next = earlier(next, due) }
@@ -139,6 +142,7 @@ public struct PushMachine: Machine {
         case .event(let event): try decision.handle(event)
         case .deadline: decision.keepTime()
         }
+        decision.actAsDevice()
     }
 }
 
@@ -146,7 +150,7 @@ public struct PushMachine: Machine {
 public struct PushConnection: Record, Equatable {
     /// The id of the connection.
     public var id = ""
-    /// A stream, or polls.
+    /// A stream, polls, or the connection of a built-in device.
     public var kind = ConnectionKind.stream
     /// The start of the connection.
     public var since = Instant.epoch

@@ -29,7 +29,11 @@ public enum TokenKind: String, WireEnum {
 }
 
 /// The kind of a device's connection.
-public enum ConnectionKind: String, WireEnum { case stream, poll }
+public enum ConnectionKind: String, WireEnum {
+    case stream, poll
+    /// The connection of a built-in device, which no client holds.
+    case builtIn
+}
 
 /// The reason why a connection ended.
 public enum ConnectionEnd: String, WireEnum {

@@ -8,6 +8,8 @@ extension PushEvent {
 
         public var fleet: String?
         public var profile: ProfileName = .ios18
+        /// The behaviour of a built-in device; nil for any other.
+        public var simulate: BuiltInDevice?
     }
 
     /// A device was removed. `push` keeps only its invalid tokens.

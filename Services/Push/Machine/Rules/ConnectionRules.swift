@@ -42,7 +42,7 @@ extension Decision<PushMachine> {
     }
 
     /// Sends the notifications that waited for a connection.
-    private mutating func greet() {
+    mutating func greet() {
         flushStore()
         releaseWithinBudget()
     }

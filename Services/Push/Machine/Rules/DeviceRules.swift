@@ -31,10 +31,13 @@ extension Decision<PushMachine> {
     }
 
     private mutating func note(_ registration: Registration) {
-        guard !state.isKnown || state.fleet != registration.fleet || state.profile != registration.profile else {
-            return
-        }
-        emit(.deviceUpdated(.init(fleet: registration.fleet, profile: registration.profile)))
+        guard
+            !state.isKnown || state.fleet != registration.fleet || state.profile != registration.profile
+                || state.simulate != registration.simulate
+        else { return }
+        emit(
+            .deviceUpdated(
+                .init(fleet: registration.fleet, profile: registration.profile, simulate: registration.simulate)))
     }
 
     private mutating func drop() {
