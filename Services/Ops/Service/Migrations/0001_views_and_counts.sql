@@ -67,6 +67,8 @@ CREATE TABLE ops.known_devices (
     fleet text,
     -- The name of its time zone (IANA).
     time_zone text,
+    -- Whether the suite itself acts as the device.
+    built_in boolean NOT NULL DEFAULT false,
     powered boolean NOT NULL DEFAULT true,
     -- Suite time in milliseconds since 1970.
     registered_at bigint NOT NULL,
@@ -327,15 +329,15 @@ BEGIN
     END IF;
 
     IF types && ARRAY['lifecycle.device.registered', 'lifecycle.device.updated'] THEN
-        INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, time_zone, registered_at)
+        INSERT INTO ops.known_devices AS d (partition, key, profile, fleet, time_zone, built_in, registered_at)
         SELECT DISTINCT ON (e.partition, e.key) e.partition, e.key, e.data #>> '{registration,profile}',
             e.data #>> '{registration,fleet}', e.data #>> '{registration,timeZone}',
-            min(e.time) OVER (PARTITION BY e.partition, e.key)
+            e.data #>> '{registration,simulate}' IS NOT NULL, min(e.time) OVER (PARTITION BY e.partition, e.key)
         FROM ops.current_batch(
             partitions, lows, highs, ARRAY['lifecycle.device.registered', 'lifecycle.device.updated']) AS e
         ORDER BY e.partition, e.key, e.log_offset DESC
         ON CONFLICT (partition, key) DO UPDATE SET profile = excluded.profile, fleet = excluded.fleet,
-            time_zone = excluded.time_zone;
+            time_zone = excluded.time_zone, built_in = excluded.built_in;
     END IF;
 
     IF 'lifecycle.device.powered' = ANY (types) THEN

@@ -31,13 +31,15 @@ extension OpsStore {
         SELECT k.key FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
         LEFT JOIN ops.known_devices AS d ON d.partition = k.partition AND d.key = k.key
         LEFT JOIN LATERAL (
-            SELECT e.data #>> '{registration,fleet}' AS fleet FROM bus.events AS e
+            SELECT e.data #>> '{registration,fleet}' AS fleet,
+                e.data #>> '{registration,simulate}' IS NOT NULL AS built_in
+            FROM bus.events AS e
             WHERE d.key IS NULL AND e.partition = k.partition AND e.key = k.key AND e.type = ANY($4)
             ORDER BY e.log_offset DESC LIMIT 1) AS r ON true
-        WHERE coalesce(d.fleet, r.fleet) = ANY($3)
+        WHERE coalesce(d.fleet, r.fleet) = ANY($3) AND NOT coalesce(d.built_in, r.built_in)
         """)
 
-    /// Returns those of some devices that belong to one of these fleets.
+    /// Returns those of some devices that belong to one of these fleets and are not built-in.
     func members(
         of fleets: [String], among devices: [AggregateKey], partitions: Int
     ) async throws(PostgresError) -> [AggregateKey] {

@@ -58,16 +58,19 @@ import Timeline
         }
     }
 
-    @Test func `a stream of a fleet connects its devices`() async throws {
+    @Test func `a stream of a fleet connects its devices that are not built-in`() async throws {
         try await OpsFixture.run(virtual: true) { fixture in
             let start = try await fixture.freeze()
-            for (device, fleet) in [("known", "f"), ("new", "f"), ("other", "g")] {
+            for (device, fleet) in [
+                ("known", "f"), ("known-built-in", "f"), ("new", "f"), ("built-in", "f"), ("other", "g"),
+            ] {
                 var registration = Registration()
                 registration.fleet = fleet
+                if device.hasSuffix("built-in") { registration.simulate = BuiltInDevice() }
                 try await fixture.owner.append(
                     ForeignEvent(LifecycleEvent.DeviceRegistered(registration: registration), to: device, at: start),
                     partitions: OpsFixture.partitions)
-                if device == "known" { try await fixture.count() }
+                if device.hasPrefix("known") { try await fixture.count() }
                 try await fixture.wake(device, at: start)
             }
             try await fixture.connect(.fleet("f"))
