@@ -15,16 +15,19 @@ package struct TransferLife: Life {
     private var told = 0
     package var device: TransferMachine { runtime.state(Self.key) }
     private let seed: String
+    private let registration: Registration
 
-    package init(_ random: SplitMix64) {
+    /// - Parameter builtIn: the behaviour of a built-in device.
+    package init(_ random: SplitMix64, builtIn: BuiltInDevice? = nil) {
         self.random = random
+        registration = Registration(profile: .ios18, simulate: builtIn)
         seed = String(self.random.next())
         runtime = InMemoryRuntime(policy: TransferPolicy(), seed: seed)
     }
 
     /// Registers the device.
     package mutating func begin() throws {
-        try deliver(LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18)))
+        try deliver(LifecycleEvent.DeviceRegistered(registration: registration))
     }
 
     @discardableResult
@@ -86,7 +89,7 @@ package struct TransferLife: Life {
     private mutating func happening() -> any EventData {
         let app = ["a", "b"][roll(2)]
         switch roll(14) {
-        case 0: return LifecycleEvent.DeviceRegistered(registration: Registration(profile: .ios18))
+        case 0: return LifecycleEvent.DeviceRegistered(registration: registration)
         case 1: return LifecycleEvent.AppInstalled(app: app, manifest: Manifest())
         case 2, 3, 4: return LifecycleEvent.AppLaunched(app: app, callbacks: [])
         case 5: return LifecycleEvent.AppBackgrounded(app: app, callbacks: [], cause: .home, taskTime: .zero)

@@ -54,6 +54,9 @@ extension TraceScript<TransferMachine> {
         switch step.action {
         case "register": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
         case "deregister": return LifecycleEvent.DeviceDeregistered.placeholder
+        case "client":
+            return with.bool == true
+                ? LifecycleEvent.DeviceTakenOver(client: "c") : LifecycleEvent.DeviceGivenBack(client: "c")
         case "power": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "install": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))

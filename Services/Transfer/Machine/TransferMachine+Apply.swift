@@ -146,7 +146,8 @@ extension TransferMachine {
     private mutating func apply(_ event: TransferEvent.DeviceUpdated) {
         isRegistered = true
         fleet = event.fleet ?? fleet
-        profile = event.profile ?? profile
+        if let profile = event.profile { (self.profile, simulate) = (profile, event.simulate) }
+        hasClient = event.hasClient ?? hasClient
         if event.poweredOn == true, !isPoweredOn {
             // Apps that could not be woken while the device was off may be woken now.
             changeAllSessions { session in

@@ -34,6 +34,10 @@ public struct TransferMachine: Machine {
     public var battery = Battery()
     public var isLowPowerMode = false
     public var network = Network()
+    /// The behaviour of a built-in device; nil for any other.
+    public var simulate: BuiltInDevice?
+    /// Whether a client answers for the built-in device.
+    public var hasClient = false
     /// The installed apps with their sessions, by bundle identifier.
     public var apps: OrderedDictionary<String, AppView> = [:]
 
@@ -60,6 +64,7 @@ public struct TransferMachine: Machine {
             for task in session.tasks where task.state != .completed {
                 if let moment = task.timeout?.until { moments.append(moment) }
                 if let moment = task.waitsUntil { moments.append(moment) }
+                if let moment = endOfBytes(of: task) { moments.append(moment) }
                 if let moment = task.challenge?.countdown?.until { moments.append(moment) }
                 if let moment = task.redirect?.countdown?.until { moments.append(moment) }
                 if let moment = task.delayedRequest.countdown?.until { moments.append(moment) }
@@ -137,6 +142,7 @@ extension Decision<TransferMachine> {
 
     /// Expires the tasks, challenges and callbacks that are due.
     fileprivate mutating func passTime() {
+        finishMovedTasks()
         expireTasks()
         expireChallenges()
         expireRedirects()
@@ -149,6 +155,7 @@ extension Decision<TransferMachine> {
         let sessions = state.sessions.map(\.key)
         for session in sessions { arrange(session) }
         for session in sessions { tell(session) }
+        actAsDevice()
         for session in sessions { end(session) }
     }
 }

@@ -12,6 +12,8 @@ public struct BuiltInDevice: Record, Equatable {
     public var online: Defaulted<Bool> = true
     /// Whether the person opens the notifications that the device shows.
     public var opens: Defaulted<NotificationOpening> = NotificationOpening.never
+    /// The modelled transfers of the device; nil if transfers move real bytes.
+    public var transfers: BuiltInTransfers?
 
     /// The time for which the person uses an app after opening one of its notifications. Our choice.
     public static let usage = Interval.minutes(1)
@@ -35,6 +37,17 @@ public enum NotificationOpening: String, WireEnum {
     case never
     /// The person opens each notification as soon as the device shows it.
     case atOnce
+}
+
+/// The modelled transfers of a built-in device. Bytes move at the rate of its network, in suite time. No server gets a
+/// request, and the files of the downloads have no bytes.
+public struct BuiltInTransfers: Record, Equatable {
+    /// The size in bytes of a download whose task states no `countOfBytesClientExpectsToReceive`.
+    public var bytes: Defaulted<Int> = 1_000_000
+
+    enum Constraints {
+        static let bytes: Constraint<Int> = .range(0...1_000_000_000_000)
+    }
 }
 
 extension Constraint where T == Interval {

@@ -8,10 +8,14 @@ extension TransferEvent {
 
         public var battery: Battery?
         public var fleet: String?
+        /// Whether a client answers for a built-in device.
+        public var hasClient: Bool?
         public var lowPowerMode: Bool?
         public var network: Network?
         public var poweredOn: Bool?
         public var profile: ProfileName?
+        /// The behaviour of a built-in device. An event with a profile has the current one, or nil for any other device.
+        public var simulate: BuiltInDevice?
     }
 
     /// A device was removed with all its sessions.

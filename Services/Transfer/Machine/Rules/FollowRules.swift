@@ -5,7 +5,8 @@ import OrderedCollections
 // Facts of `lifecycle`. A fact that changes nothing for transfers causes no event.
 extension TransferMachine {
     public static let follows = DeviceFact.types.union([
-        LifecycleEvent.AppResigned.type, LifecycleEvent.AppSuspended.type,
+        LifecycleEvent.AppResigned.type, LifecycleEvent.AppSuspended.type, LifecycleEvent.DeviceTakenOver.type,
+        LifecycleEvent.DeviceGivenBack.type,
     ])
 }
 
@@ -13,6 +14,8 @@ extension Decision<TransferMachine> {
     mutating func handle(_ event: Event) throws(TransferRefusal) {
         switch try DeviceFact.read(event, isRegistered: state.isRegistered, orThrow: TransferRefusal.unreadableEvent) {
         case .registration(let registration): note(registration)
+        case .client(let isThere):
+            if isThere != state.hasClient { emit(.deviceUpdated(.init(hasClient: isThere))) }
         case .removal: emit(.deviceRemoved(.init()))
         case .power(let isOn): power(isOn: isOn)
         case .conditions(let report): note(report)
@@ -29,14 +32,16 @@ extension Decision<TransferMachine> {
             if event.reason == .transfer { endWake(app, event.request, .completed) }
         case .wakeRefusal(let event, let app):
             if event.reason == .transfer { endWake(app, event.request, .refused, event.refusal) }
-        case .client, .settings, .wakeExpiration, nil: return
+        case .settings, .wakeExpiration, nil: return
         }
     }
 
     private mutating func note(_ registration: Registration) {
         let isNew = !state.isRegistered || registration.fleet != state.fleet
-        guard isNew || registration.profile != state.profile else { return }
-        emit(.deviceUpdated(.init(fleet: registration.fleet, profile: registration.profile)))
+        guard isNew || registration.profile != state.profile || registration.simulate != state.simulate else { return }
+        emit(
+            .deviceUpdated(
+                .init(fleet: registration.fleet, profile: registration.profile, simulate: registration.simulate)))
     }
 
     private mutating func power(isOn: Bool) {
@@ -56,6 +61,7 @@ extension Decision<TransferMachine> {
             battery: report.battery?.ifChanged(from: state.battery),
             lowPowerMode: report.lowPowerMode?.ifChanged(from: state.isLowPowerMode),
             network: report.network?.ifChanged(from: state.network))
+        if noted.network != nil { reportMovedBytes() }
         if noted != .init() { emit(.deviceUpdated(noted)) }
     }
 

@@ -174,7 +174,9 @@ final class TransferWorkers: Service {
         guard let state else { return [] }
         return state.sessions.flatMap { key, session in
             session.tasks.compactMap { task in
-                task.attempt.map { attempt in
+                // The machine itself moves the bytes of some built-in devices.
+                task.attempt.flatMap { attempt in
+                    guard attempt.worker != TransferMachine.builtInWorker else { return nil }
                     let taskKey = TaskKey(app: key.app, session: key.session, task: task.task)
                     let slot = AttemptSlot(key: device, taskKey: taskKey)
                     return (AttemptOffer(slot: slot, epoch: attempt.epoch), attempt.worker)

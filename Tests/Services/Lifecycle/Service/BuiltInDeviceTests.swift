@@ -62,7 +62,7 @@ import Timeline
         (#"{"answers":{"after":-1}}"#, "/simulate/answers/after"),
         (#"{"answers":{"after":3601}}"#, "/simulate/answers/after"),
         (#"{"answers":{"result":"maybe"}}"#, "/simulate/answers/result"), (#"{"opens":"often"}"#, "/simulate/opens"),
-        (#"{"online":1}"#, "/simulate/online"),
+        (#"{"online":1}"#, "/simulate/online"), (#"{"transfers":{"bytes":-1}}"#, "/simulate/transfers/bytes"),
     ]) func `an invalid behaviour is refused and registers nothing`(_ simulate: String, _ pointer: String) async throws
     {
         try await LifecycleFixture.run { fixture in
