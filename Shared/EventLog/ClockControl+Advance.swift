@@ -25,6 +25,8 @@ extension ClockControl {
     /// One advance runs at a time: another one waits. Actions of live devices meanwhile are not waited for.
     ///
     /// - Parameters:
+    ///   - steps: the most steps, so that a caller can act between two deadlines; nil for all. A repeated request counts
+    ///     its own steps.
     ///   - patience: the longest time for each step to settle, in real time; also the longest wait for another advance.
     ///   - afterSettling: called with the heads each time that all services have settled. The clock stands meanwhile. If
     ///     it returns true, the services settle again before the next step.
@@ -33,7 +35,7 @@ extension ClockControl {
     /// - Returns: the clock after the advance; for a repeated request, with the time that the first one reached.
     /// - Throws: ``ClockError``, ``IdempotencyConflict``, or a `PostgresError`.
     public func advance(
-        by interval: Interval, patience: Duration = .seconds(30), request: Idempotency? = nil,
+        by interval: Interval, steps: Int? = nil, patience: Duration = .seconds(30), request: Idempotency? = nil,
         afterSettling: @Sendable ([Int: Int]) async throws -> Bool = { _ in false }
     ) async throws -> ClockReading {
         let end = ContinuousClock.now + patience
@@ -44,7 +46,8 @@ extension ClockControl {
             let reading: ClockReading? = try await pool.withConnection { connection in
                 guard try await connection.execute(Self.lock)[0].decode(Bool.self) else { return nil }
                 do {
-                    let reading = try await advance(by: interval, patience, request, afterSettling, connection)
+                    let reading = try await advance(
+                        by: interval, steps, patience, request, afterSettling, connection)
                     try await connection.execute(Self.unlock)
                     return reading
                 } catch {
@@ -60,7 +63,7 @@ extension ClockControl {
     }
 
     private func advance(
-        by interval: Interval, _ patience: Duration, _ request: Idempotency?,
+        by interval: Interval, _ steps: Int?, _ patience: Duration, _ request: Idempotency?,
         _ afterSettling: @Sendable ([Int: Int]) async throws -> Bool, _ connection: Connection
     ) async throws -> ClockReading {
         var start = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
@@ -78,7 +81,9 @@ extension ClockControl {
             }
         }
         while try await afterSettling(settle(patience, connection)) {}
-        while true {
+        var taken = 0
+        while taken < steps ?? .max {
+            taken += 1
             let next = try await connection.execute(Self.deadlines).decode((String, Int).self).map(\.1).min()
             let moment = min(next ?? .max, target)
             let reached = try await connection.execute(Self.step, .int(moment), rowsExpected: 1)[0].decode(Int.self)

@@ -36,14 +36,15 @@ struct ClockRoutes: Sendable {
             body: Advance.self, .scope(.operate), .refuses(Problem.ofClock)
         ) { advance, call in
             // The times to wait are not part of the content: a retry may wait longer.
+            let content = "\(advance.seconds)" + (advance.steps.map { " \($0)" } ?? "")
             let idempotency = try call.request.idempotency(
-                of: try call.context.requireCaller(), call.context, content: "\(advance.seconds)")
+                of: try call.context.requireCaller(), call.context, content: content)
             let wait = DeviceWait(for: .seconds(advance.waitForDevices), store: store, tail: tail)
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(
-                        by: .seconds(advance.seconds), patience: .milliseconds(Int64(advance.timeout * 1000)),
-                        request: idempotency
+                        by: .seconds(advance.seconds), steps: advance.steps,
+                        patience: .milliseconds(Int64(advance.timeout * 1000)), request: idempotency
                     ) { heads in try await wait.settled(at: heads) }
                 }
             }
@@ -91,6 +92,8 @@ struct ClockSettings: Record {
 struct Advance: Record {
     /// At most ten years.
     var seconds = 0.0
+    /// The maximum number of steps: each ends at the next deadline of any service. All steps if missing.
+    var steps: Int?
     /// The maximum real seconds for each step to settle.
     var timeout: Defaulted<Double> = 30.0
     /// The maximum real seconds for the answer to each order with a deadline and to each notification of a connected
@@ -99,6 +102,7 @@ struct Advance: Record {
 
     enum Constraints {
         static let seconds: Constraint<Double> = .range(0...315_360_000)
+        static let steps: Constraint<Int> = .range(1...1_000_000)
         static let timeout: Constraint<Double> = .range(0.01...600)
         static let waitForDevices: Constraint<Double> = .range(0...60)
     }

@@ -19,6 +19,7 @@ struct EventQuery {
         .text("order", "`oldest` or `newest` first; newest by default"),
         .number("limit", 1...1000, "The maximum number of events; 100 by default"),
         .text("cursor", "The `next` of the previous page"),
+        .text("after", "Instead of a cursor: the `Dormouse-Position` of an earlier page, with the oldest first"),
     ]
     static let ofDevice = filters.filter { $0.name != "device" } + paging
 
@@ -45,9 +46,14 @@ struct EventQuery {
         }
         let order = query.value("order", "must be oldest or newest") { EventOrder(rawValue: $0) } ?? .newest
         limit = query.number("limit") ?? 100
-        cursor = query.value("cursor", "must be the next of a page in the same order") {
+        let next = query.value("cursor", "must be the next of a page in the same order") {
             PositionCursor($0, order)?.position
         }
+        let after = query.value("after", "must be the Dormouse-Position of a page, with order=oldest") {
+            order == .oldest ? EncodedPosition($0)?.position : nil
+        }
+        if next != nil, after != nil { query.refuse("after", "must not be sent with a cursor") }
+        cursor = next ?? after
         (self.filter, self.order) = (filter, order)
         try query.finish()
     }

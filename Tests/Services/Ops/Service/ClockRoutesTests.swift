@@ -55,6 +55,28 @@ import Timeline
         }
     }
 
+    @Test func `an advance of one step stops at the first deadline`() async throws {
+        try await OpsFixture.run(virtual: true) { fixture in
+            _ = try await fixture.send("PUT", "/v1/clock", #"{"frozen":true}"#)
+            let start = try #require(Instant(try await fixture.get("/v1/clock").json["now"]?.string ?? ""))
+            try await fixture.running { runtime in
+                for (device, seconds) in [("a", 120), ("b", 300)] {
+                    _ = try await runtime.submit(
+                        Submission<Counter>(
+                            key: .device(device), command: .ring(after: .seconds(Int64(seconds))),
+                            origin: Origin(id: UUID())
+                        ) { _, _ in [] })
+                }
+                for seconds in [120, 300, 420] {
+                    let body = #"{"seconds":\#(seconds == 420 ? 120 : 600),"steps":1}"#
+                    let answer = try await fixture.send("POST", "/v1/clock/advance", body)
+                    #expect(answer.json["now"]?.string == (start + .seconds(Int64(seconds))).description)
+                }
+            }
+            #expect(try await fixture.send("POST", "/v1/clock/advance", #"{"seconds":1,"steps":0}"#).status == 422)
+        }
+    }
+
     @Test func `an advance returns when all consumers have settled`() async throws {
         try await OpsFixture.run(virtual: true) { fixture in
             _ = try await fixture.send("PUT", "/v1/clock", #"{"frozen":true}"#)

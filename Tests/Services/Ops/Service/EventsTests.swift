@@ -67,6 +67,21 @@ import Timeline
         }
     }
 
+    @Test func `a page goes on after the position of an earlier one`() async throws {
+        try await OpsFixture.run { fixture in
+            for number in 0..<3 { try await fixture.append(to: "d\(number)") }
+            let first = try await fixture.get("/v1/events?order=oldest")
+            #expect(first.items.count == 3 && first.json["next"] == .null)
+            let position = try #require(first.headers["dormouse-position"])
+            #expect(try await fixture.get("/v1/events?order=oldest&after=\(position)").items.isEmpty)
+            let newer = try await fixture.append(to: "d1")
+            let second = try await fixture.get("/v1/events?order=oldest&after=\(position)")
+            #expect(second.items.map { $0["id"]?.string } == [newer.uuidString.lowercased()])
+            #expect(try await fixture.get("/v1/events?order=newest&after=\(position)").faults == ["/after"])
+            #expect(try await fixture.get("/v1/events?order=oldest&after=x").faults == ["/after"])
+        }
+    }
+
     @Test func `Accept selects the media type`() async throws {
         try await OpsFixture.run { fixture in
             try await fixture.append(to: "a", data: #"{"said":"a \"b\", c"}"#)
