@@ -78,6 +78,14 @@ struct SimulatedMachine<M: Machine> {
     /// Adds a logged event to the fold.
     mutating func fold(_ event: Event) throws { try folded?.fold([event]) }
 
+    /// Applies an event of a log to the state.
+    ///
+    /// - Throws: `ContractError` if the event has another form.
+    mutating func replay(_ event: Event) throws -> MachineEvent {
+        try aggregate.fold([event])
+        return wrap(try M.OwnEvent(type: event.type, version: event.version, data: event.data))
+    }
+
     /// Whether the state equals the fold of the logged events.
     var equalsFold: Bool { folded.map { $0.state.binary == aggregate.state.binary } ?? true }
 

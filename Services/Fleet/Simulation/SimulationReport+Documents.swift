@@ -26,7 +26,7 @@ extension SimulationReport {
         report.refreshesByHour = figures.refreshesByHour
         report.refusedCalls = OrderedDictionary(sorting: figures.refusedCalls)
         report.seed = String(seed)
-        report.sha256 = digest
+        report.sha256 = digest.isEmpty ? nil : digest
         report.states = figures.states.history
         report.until = until
         report.violations = violations.map(\.description)
@@ -60,7 +60,7 @@ extension SimulationReport {
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in a simulation") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }
         for violation in violations.prefix(10) { lines.append("  \(violation)") }
-        lines.append("  \(events) events, SHA-256 \(digest)")
+        lines.append("  \(events) events" + (digest.isEmpty ? "" : ", SHA-256 \(digest)"))
         return lines.joined(separator: "\n")
     }
 

@@ -14,7 +14,7 @@ public struct SimulationReport: Sendable {
     /// Whether the whole scenario was simulated.
     public let isComplete: Bool
     public let events: Int
-    /// The SHA-256 of the events in their binary form, by partition.
+    /// The SHA-256 of the events in their binary form, by partition; empty for the log of a suite.
     public let digest: String
     /// The rules that were violated; empty without checks.
     public let violations: [Violation]

@@ -12,6 +12,9 @@ public struct ScenarioDate: TextValue {
         "(?:19[7-9][0-9]|20[0-9]{2}|21[0-9]{2}|2200)-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
     public static var placeholder: ScenarioDate { .usual }
 
+    /// 2200-12-31.
+    private static let last = 84_370
+
     private init(days: Int) { daysSinceEpoch = days }
 
     public init?(_ text: String) {
@@ -23,6 +26,11 @@ public struct ScenarioDate: TextValue {
         }
         guard let date, (1970...2200).contains(date.year), date.daysSinceEpoch > 0 else { return nil }
         daysSinceEpoch = Int(date.daysSinceEpoch)
+    }
+
+    /// Returns the date a number of days later, held to the range.
+    public func later(by days: Int) -> ScenarioDate {
+        ScenarioDate(days: min(max(daysSinceEpoch + days, 1), Self.last))
     }
 
     public var description: String {
