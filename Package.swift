@@ -169,9 +169,7 @@ targets += [
     library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"]),
     executable(
         "fleet", "Services/Fleet/Main",
-        scenario + documents + [
-            "FleetService", "Simulation", "CommandLines", "ArgumentParser", "UnixSignals",
-        ]),
+        scenario + documents + ["FleetService", "Simulation", "CommandLines", "ArgumentParser", "UnixSignals"]),
     executable("habits", "deploy/examples/habits", pure + ["FetchCore", "CommandLines", "ArgumentParser"]),
 ]
 
@@ -260,7 +258,7 @@ targets += [
         "SuiteTests", "Suite",
         durable + machines + client + [
             "lifecycle", "fetch", "push", "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack",
-            "Crypto", "JWTKit", "NIOPosix", "NIOSSL",
+            "Crypto", "JWTKit", "NIOPosix", "NIOSSL", "Simulation", "Scenarios",
         ], resources: [.copy("Python")]),
 ]
 

@@ -70,7 +70,7 @@ struct Compare: AsyncParsableCommand {
         }
         // Two files of one name in two directories need their paths.
         let names = one.name == other.name ? (first, second ?? other.name) : (one.name, other.name)
-        let directory = try report.map { try ScenarioInput.makeDirectory($0) }
+        let directory = try report.map { try ReportFiles.makeDirectory($0) }
         var seed = seed
         let before = try await simulate(one.side, names.0, seed: seed)
         if seed == nil { seed = before.seed.flatMap { UInt64($0) } }

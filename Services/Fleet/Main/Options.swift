@@ -15,6 +15,8 @@ struct SuiteOptions: ParsableArguments {
     var push: String?
     @Option(help: "The address of transfer.")
     var transfer: String?
+    @Option(help: "The address of ops.")
+    var ops: String?
     @Option(help: "The address of the provider endpoint of push.")
     var apns: String?
     @Option(help: "A PEM file with certificates to trust, in addition to the system's.")
@@ -28,6 +30,7 @@ struct SuiteOptions: ParsableArguments {
             (.lifecycle, lifecycle), (.fetch, fetch), (.push, push), (.transfer, transfer),
         ]
         for case (let service, let text?) in given { try suite.set(service, text) }
+        if let ops { suite.ops = try Endpoints.address(ops, "ops") }
         if let apns { suite.apns = try Endpoints.address(apns, "apns") }
         if let ca { suite.certificates = ca }
         if let operatorKeyFile { try suite.readOperatorKey(file: operatorKeyFile) }
@@ -37,14 +40,14 @@ struct SuiteOptions: ParsableArguments {
 
 /// The devices and the duration of a run.
 struct CrowdOptions: ParsableArguments {
-    @Option(help: "The number of devices.")
-    var devices = 10
-    @Option(name: .customLong("for"), help: "The duration: 90s, 10m, 24h.", transform: duration)
-    var time = Interval.minutes(10)
-    @Option(help: "The seed. The same seed gives the same devices and users.")
-    var seed: UInt64 = 1
-    @Option(help: "The name of the fleet.")
-    var fleet = "demo"
+    @Option(help: "The number of devices; 10 by default.")
+    var devices: Int?
+    @Option(name: .customLong("for"), help: "The duration: 90s, 10m (the default), 24h.", transform: duration)
+    var time: Interval?
+    @Option(help: "The seed; 1 by default. The same seed gives the same devices and users.")
+    var seed: UInt64?
+    @Option(help: "The name of the fleet; demo by default, and device for a scenario.")
+    var fleet: String?
     @Option(help: "The maximum number of concurrent requests.")
     var concurrency = 32
     @Option(help: "Writes the summary as JSON to this file.")
@@ -52,10 +55,10 @@ struct CrowdOptions: ParsableArguments {
 
     var options: FleetOptions {
         var options = FleetOptions()
-        options.devices = devices
-        options.duration = time
-        options.seed = seed
-        options.fleet = fleet
+        options.devices = devices ?? options.devices
+        options.duration = time ?? options.duration
+        options.seed = seed ?? options.seed
+        options.fleet = fleet ?? options.fleet
         options.concurrency = concurrency
         return options
     }
@@ -70,10 +73,13 @@ struct CrowdOptions: ParsableArguments {
 
 struct Run: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Simulates devices: registers them, opens their apps, follows every order.")
+        abstract: "Simulates devices: registers them, opens their apps, follows every order.",
+        discussion: "With --scenario, the exit status is 0 if all expectations are met, 1 if not, and 2 for a bad file."
+    )
 
     @OptionGroup var suite: SuiteOptions
     @OptionGroup var pool: CrowdOptions
+    @OptionGroup var play: ScenarioPlayOptions
     @Option(help: "The speed of the users: 60 lets an hour pass in a minute.")
     var rate = 1.0
     @Option(
@@ -88,6 +94,7 @@ struct Run: AsyncParsableCommand {
     var downloadBytes = 262_144
 
     func run() async throws {
+        if let file = play.scenario { return try await play.play(file, pool, try suite.read()) }
         var options = pool.options
         options.rate = rate
         options.beginsAt = beginAt

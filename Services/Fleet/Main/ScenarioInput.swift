@@ -3,27 +3,34 @@ import Contracts
 import FleetService
 import Foundation
 import Records
+import Reports
 import ScenarioFiles
 import Scenarios
 import Simulation
 
-/// A scenario file for a simulation.
+/// Reads scenario files for the commands that run them.
 enum ScenarioInput {
     /// The exit status for a scenario file with faults.
     static let badFile: Int32 = 2
 
     /// Reads a scenario.
     ///
-    /// - Parameter change: changes the scenario, for example by options.
-    /// - Throws: an exit status if the file has faults, which are printed, or contradicts itself after the change.
-    static func read(_ file: String, _ change: (inout Scenario) -> Void) throws -> Scenario {
+    /// - Throws: an exit status if the file has faults, which are printed, each with its line and column.
+    static func read(_ file: String) throws -> Scenario {
         guard let data = FileManager.default.contents(atPath: file) else { throw FleetError("cannot read \(file)") }
-        var scenario: Scenario
         do {
-            scenario = try ScenarioFile.read(data)
+            return try ScenarioFile.read(data)
         } catch {
             throw refusal(of: file, error.faults.map(\.description))
         }
+    }
+
+    /// Reads a scenario for a simulation.
+    ///
+    /// - Parameter change: changes the scenario, for example by options.
+    /// - Throws: an exit status if the file has faults, which are printed, or contradicts itself after the change.
+    static func read(_ file: String, _ change: (inout Scenario) -> Void) throws -> Scenario {
+        var scenario = try read(file)
         change(&scenario)
         let faults = SimulationRun.faults(of: scenario)
         guard faults.isEmpty else { throw refusal(of: file, faults.map { "\($0.pointer) \($0.detail)" }) }
@@ -46,6 +53,15 @@ enum ScenarioInput {
         }
     }
 
+    /// Prints the faults of a file.
+    static func refusal(of file: String, _ faults: [String]) -> ExitCode {
+        for fault in faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
+        return ExitCode(badFile)
+    }
+}
+
+/// The files of a report: `report.html`, `report.json` and `pushes.csv`.
+enum ReportFiles {
     /// Creates a directory and those that contain it.
     static func makeDirectory(_ path: String) throws -> URL {
         let url = URL(filePath: path, directoryHint: .isDirectory)
@@ -53,9 +69,12 @@ enum ScenarioInput {
         return url
     }
 
-    /// Prints the faults of the file.
-    private static func refusal(of file: String, _ faults: [String]) -> ExitCode {
-        for fault in faults { FileHandle.standardError.write(Data("\(file):\(fault)\n".utf8)) }
-        return ExitCode(badFile)
+    /// Writes the files, and prints where the page is.
+    static func write(_ report: Reports.Report, to directory: URL) throws {
+        try Data(report.jsonBytes).write(to: directory.appending(path: "report.json"))
+        try Data(report.pushesCSV.utf8).write(to: directory.appending(path: "pushes.csv"))
+        let page = directory.appending(path: "report.html")
+        try Data(ReportPage().html(report).utf8).write(to: page)
+        Terminal.write("  report: \(page.path)\n")
     }
 }

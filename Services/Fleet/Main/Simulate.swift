@@ -52,7 +52,7 @@ struct Simulate: AsyncParsableCommand {
             if let devices { scenario.devices.count = devices }
             if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
         }
-        let directory = try report.map { try ScenarioInput.makeDirectory($0) }
+        let directory = try report.map { try ReportFiles.makeDirectory($0) }
         let run = SimulationRun(
             scenario, seed: seed, threads: threads, checks: check,
             generations: try ScenarioInput.generations(profiles))
@@ -61,14 +61,7 @@ struct Simulate: AsyncParsableCommand {
         let elapsed = ContinuousClock.now - began
         let cores = min(threads, ProcessInfo.processInfo.activeProcessorCount)
         Terminal.write(outcome.summary + "\n" + outcome.speed(in: elapsed, cores: cores) + "\n")
-        if let directory {
-            let document = outcome.document
-            try Data(document.jsonBytes).write(to: directory.appending(path: "report.json"))
-            try Data(document.pushesCSV.utf8).write(to: directory.appending(path: "pushes.csv"))
-            let page = directory.appending(path: "report.html")
-            try Data(ReportPage().html(document).utf8).write(to: page)
-            Terminal.write("  report: \(page.path)\n")
-        }
+        if let directory { try ReportFiles.write(outcome.document, to: directory) }
         if !outcome.isGood { throw ExitCode(Fleet.failed) }
     }
 

@@ -9,6 +9,8 @@ public struct Call: Sendable, Equatable {
     /// The values of the path parameters, in order.
     public var parameters: [String]
     public var body: JSON?
+    /// The query, without the question mark.
+    public var query = ""
 
     public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil)
     {
@@ -19,12 +21,14 @@ public struct Call: Sendable, Equatable {
         self.body = body
     }
 
-    /// The route with its parameters filled in. They are identifiers, which need no escaping.
+    /// The route with its parameters filled in, and the query. The parameters are identifiers,
+    /// which need no escaping.
     public var path: String {
         var values = parameters.makeIterator()
-        return route.split(separator: "/").map { part in
+        let path = route.split(separator: "/").map { part in
             "/" + (part.hasPrefix("{") ? values.next() ?? "" : String(part))
         }.joined()
+        return query.isEmpty ? path : path + "?" + query
     }
 }
 

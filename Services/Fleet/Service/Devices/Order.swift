@@ -1,4 +1,5 @@
 public import Records
+public import Timeline
 
 /// A position in the log of the suite.
 public struct Position: Sendable, Hashable {
@@ -30,6 +31,8 @@ public struct Order: Sendable, Equatable {
     public var name: String
     /// The callbacks to call, in order.
     public var callbacks: [String]
+    /// The suite time of its event.
+    public var issuedAt: Instant?
     /// Whether the order needs an answer before a deadline.
     public var wantsAnswer: Bool
     public var data: JSON
@@ -49,6 +52,7 @@ public struct Order: Sendable, Equatable {
         name = document["name"]?.string ?? ""
         let names = document["data"]?["callbacks"]?.items?.compactMap(\.string)
         callbacks = names ?? (kind == .callback ? [name] : [])
+        issuedAt = document["issuedAt"]?.string.flatMap { Instant($0) }
         wantsAnswer = document["deadline"]?.string != nil
         data = document["data"] ?? .null
     }
@@ -77,6 +81,10 @@ public struct DeliveredNotification: Sendable, Equatable {
     public var runsExtension: Bool
     /// Whether the app is on screen, so that its `willPresent` decides about an alert.
     public var willPresent: Bool
+    /// Whether it also asks for a wake of the app: `content-available` in an alert.
+    public var wakes: Bool
+    /// The suite time of the delivery.
+    public var deliveredAt: Instant?
 
     /// Parses a notification. Returns nil for other documents.
     public init?(_ document: JSON) {
@@ -85,6 +93,8 @@ public struct DeliveredNotification: Sendable, Equatable {
         self.app = app
         category = document["payload"]?["aps"]?["category"]?.string
         isSilent = document["silent"]?.bool ?? false
+        wakes = !isSilent && document["payload"]?["aps"]?["content-available"]?.int == 1
+        deliveredAt = document["deliveredAt"]?.string.flatMap { Instant($0) }
         runsExtension = document["extensionDeadline"]?.string != nil
         willPresent = document["willPresent"]?.bool ?? false
     }

@@ -14,6 +14,8 @@ public struct Endpoints: Sendable, Equatable {
     public var services: [ServiceName: String] = [:]
     /// The URL of the provider endpoint.
     public var apns: String?
+    /// The URL of `ops`.
+    public var ops: String?
     /// The operator key; empty without one.
     public var operatorKey = ""
     /// A PEM file with certificates to trust, in addition to the system's.
@@ -28,6 +30,7 @@ public struct Endpoints: Sendable, Equatable {
             try set(service, text)
         }
         if let text = document["apns"]?.string { apns = try Self.address(text, "apns") }
+        if let text = document["ops"]?.string { ops = try Self.address(text, "ops") }
         operatorKey = document["operatorKey"]?.string ?? ""
         certificates = document["ca"]?.string
     }

@@ -17,7 +17,7 @@ public enum Reply: Sendable, Equatable {
 public final class SuiteClient: Sendable {
     public let endpoints: Endpoints
     let documentation = Documentation()
-    private let calls: HTTPClient
+    let calls: HTTPClient
     private let streams: HTTPClient
     private let fleetToken = Mutex<String?>(nil)
 
@@ -117,12 +117,15 @@ public final class SuiteClient: Sendable {
 
     /// Reads a stream of server-sent events until it ends.
     ///
-    /// - Parameter take: gets each event, with the `id` to resume after.
+    /// - Parameters:
+    ///   - opened: called after the head of the response.
+    ///   - take: gets each event, with the `id` to resume after.
+    ///   - began: called after the first bytes, which say that the stream is in effect.
     /// - Returns: the status.
     /// - Throws: the error that broke the stream.
     func stream(
         _ service: ServiceName, _ path: String, after id: String?, opened: () async -> Void,
-        _ take: (StreamEvent) async -> Void
+        _ take: (StreamEvent) async -> Void, began: () async -> Void = {}
     ) async throws -> Int {
         var request = HTTPClientRequest(url: (endpoints.services[service] ?? "") + path)
         request.headers = ["accept": "text/event-stream"]
@@ -132,7 +135,10 @@ public final class SuiteClient: Sendable {
         guard response.status == .ok else { return Int(response.status.code) }
         await opened()
         var parser = ServerSentEventParser(lastEventID: id)
+        var hasBegun = false
         for try await bytes in response.body {
+            if !hasBegun { await began() }
+            hasBegun = true
             for event in try parser.feed(bytes.readableBytesView) { await take(event) }
         }
         return 200

@@ -1,0 +1,91 @@
+import ArgumentParser
+import FleetService
+import Foundation
+import Records
+import Scenarios
+import Simulation
+import Timeline
+import UnixSignals
+
+/// The options of `fleet run --scenario`.
+struct ScenarioPlayOptions: ParsableArguments {
+    @Option(help: "A scenario file, whose devices, people and provider replace those of the other options.")
+    var scenario: String?
+    @Option(help: "Writes the report of the scenario to this directory, as `fleet simulate` does.")
+    var report: String?
+    @Option(help: "Writes the device tokens to this file, as lines of JSON.")
+    var tokens: String?
+    @Option(help: "Posts the device tokens to this URL, in batches.")
+    var webhook: String?
+
+    /// The time between two lines of progress where there is no terminal.
+    private static let linePause = Duration.seconds(5)
+
+    func validate() throws {
+        guard scenario == nil else { return }
+        for (name, value) in [("report", report), ("tokens", tokens), ("webhook", webhook)] where value != nil {
+            throw ValidationError("--\(name) needs --scenario")
+        }
+    }
+
+    /// Runs a scenario in a running suite.
+    func play(_ file: String, _ pool: CrowdOptions, _ suite: Endpoints) async throws {
+        var scenario = try ScenarioInput.read(file)
+        if let devices = pool.devices {
+            guard (1...100_000).contains(devices) else { throw FleetError("--devices must be from 1 to 100000") }
+            scenario.devices.count = devices
+        }
+        var options = ScenarioOptions()
+        options.fleet = pool.fleet ?? options.fleet
+        options.seed = pool.seed
+        options.concurrency = pool.concurrency
+        options.limit = pool.time
+        options.tokens = tokens
+        options.webhook = webhook
+        let directory = try report.map { try ReportFiles.makeDirectory($0) }
+        let recorder = LogRecorder()
+        let run = try ScenarioRun(scenario, options, suite, run: UUID().uuidString, recorder: recorder)
+        let end = try await live(run)
+        let counts = run.statistics.counts
+        guard let outcome = recorder.report(until: end, refusals: counts.refusals) else {
+            throw FleetError("the run ended before the scenario began")
+        }
+        Terminal.write(outcome.summary + "\n")
+        for complaint in counts.complaints { Terminal.write("  \(complaint)\n") }
+        for (text, count) in counts.violationTexts.sorted(by: { $0.key < $1.key }) {
+            Terminal.write("  forbidden: \(count) × \(text)\n")
+        }
+        if let directory { try ReportFiles.write(outcome.document, to: directory) }
+        if let summary = pool.summaryJson {
+            guard FileManager.default.createFile(atPath: summary, contents: Data(counts.document.bytes)) else {
+                throw FleetError("cannot write the summary to \(summary)")
+            }
+        }
+        if !outcome.isGood || !counts.isGood { throw ExitCode(Fleet.failed) }
+    }
+
+    private func live(_ run: ScenarioRun) async throws -> Instant {
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        let progress = Task {
+            while (try? await Task.sleep(for: isTerminal ? .milliseconds(500) : Self.linePause)) != nil {
+                Terminal.write((isTerminal ? "\r\u{1B}[2K" : "") + Self.line(run) + (isTerminal ? "" : "\n"))
+            }
+        }
+        defer {
+            progress.cancel()
+            if isTerminal { Terminal.write("\r\u{1B}[2K") }
+        }
+        return try await run.live {
+            for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
+        }
+    }
+
+    private static func line(_ run: ScenarioRun) -> String {
+        let (progress, counts) = (run.progress, run.statistics.counts)
+        return [
+            "\(TimeSpan(progress.done))/\(TimeSpan(progress.duration))\(progress.isVirtual ? "" : " in real time")",
+            "\(progress.devices) devices", "\(counts.requests) requests", "\(counts.orderCount) orders",
+            "\(counts.pushes) pushes", "\(counts.notifications) delivered",
+        ].joined(separator: " · ")
+    }
+}

@@ -1,0 +1,120 @@
+import Contracts
+import Records
+import Scenarios
+import Timeline
+
+// What wakes apps beside pushes and refreshes: visits, accessories, samples, activities and transfers.
+extension ScenarioDevice {
+    /// The time from the opening of an app to its activity (our choice).
+    static let timeToActivity = Interval.seconds(2)
+    /// The time from the opening of an app to its transfers (our choice).
+    static let timeToTransfer = Interval.milliseconds(500)
+
+    /// The code of an app after its launch: it starts to wait for its events.
+    func awaitEvents(_ index: Int, _ app: ScenarioApp) async throws(CancellationError) {
+        guard app.visits || app.bluetooth != nil || app.health != nil else { return }
+        let record = try await call(.lifecycle, "GET", "/apps/{app}", [app.id]) ?? .null
+        if app.visits, profile.has(.visits), record.getsLocations, record["monitorsVisits"]?.bool != true {
+            try await call(.lifecycle, "PUT", "/apps/{app}/visits", [app.id])
+        }
+        if let plan = app.bluetooth, record["bluetooth"]?["central"] == nil {
+            let restores = plan.restores && profile.has(.bluetoothRestoration)
+            let manager: JSON = restores ? ["restoreIdentifier": "central"] : [:]
+            try await call(
+                .lifecycle, "PUT", "/apps/{app}/bluetooth-managers/{role}", [app.id, "central"], manager)
+        }
+        if let plan = app.health, profile.has(.healthDelivery), record["health"]?[plan.sampleType] == nil {
+            try await call(
+                .lifecycle, "PUT", "/apps/{app}/health-deliveries/{type}", [app.id, plan.sampleType],
+                ["frequency": .string(plan.frequency.rawValue)])
+        }
+    }
+
+    /// The accessory of an app has a new value. An accessory that no manager waits for causes no event.
+    func accessoryEvent(_ index: Int) async throws(CancellationError) {
+        let app = scenario.apps[index].id
+        guard isPoweredOn, try await state()["apps"]?[app]?["bluetooth"]?["central"] != nil else { return }
+        try await call(.lifecycle, "POST", "/apps/{app}/bluetooth-events", [app], ["event": "valueUpdated"])
+    }
+
+    /// The person withdraws an app's permission for location.
+    func withdrawLocation(_ app: String) async throws(CancellationError) {
+        guard try await state()["apps"]?[app]?.getsLocations == true else { return }
+        try await changeSettings(of: app, AppSettings(locationAuthorization: .denied))
+    }
+
+    // MARK: Activities
+
+    /// Starts the activity of an app that the person opened.
+    func startActivity(_ index: Int, _ app: ScenarioApp) async throws(CancellationError) {
+        guard let plan = app.activity, apps[index].activity == nil,
+            plan.kind != .backgroundActivitySession || profile.has(.backgroundActivitySession),
+            plan.kind != .newsstand || profile.has(.newsstand)
+        else { return }
+        if plan.kind.needsLocation, try await state()["apps"]?[app.id]?.getsLocations != true { return }
+        let route = "/apps/{app}/activities/{kind}"
+        let request = ActivityRequest(allowsBackgroundLocationUpdates: true).document
+        guard try await call(.lifecycle, "POST", route, [app.id, plan.kind.rawValue], request) != nil else { return }
+        apps[index].activity = plan.kind
+        var random = draw(.activities)
+        schedule(.stopActivity, of: index, after: max(.seconds(1), plan.takes.drawn(&random)))
+    }
+
+    func stopActivity(_ index: Int, _ app: ScenarioApp) async throws(CancellationError) {
+        guard let kind = apps[index].activity else { return }
+        apps[index].activity = nil
+        try await call(.lifecycle, "DELETE", "/apps/{app}/activities/{kind}", [app.id, kind.rawValue])
+    }
+
+    // MARK: Transfers
+
+    /// Schedules the transfers of an app that begin now.
+    func startTransfers(_ start: TransferPlan.Start, of app: Int, at time: Instant) {
+        guard world.origin != nil else { return }
+        for (number, plan) in scenario.apps[app].transfers.enumerated() where plan.start == start {
+            guard apps[app].started[number] < plan.limit ?? .max else { continue }
+            apps[app].started[number] += 1
+            schedule(.startTransfer(plan: number), of: app, after: Self.timeToTransfer, from: time)
+        }
+    }
+
+    /// The app opens the session of a plan, and starts a task in it.
+    func startTransfer(_ number: Int, _ app: ScenarioApp) async throws(CancellationError) {
+        guard profile.has(.backgroundSessions), let origin = world.origin else { return }
+        let plan = app.transfers[number]
+        let session = "background-\(number)"
+        var configuration: [JSON.Member] = [
+            .init("isDiscretionary", .bool(plan.isDiscretionary)),
+            .init("allowsCellularAccess", .bool(plan.allowsCellular)),
+        ]
+        if profile.has(.expensiveNetworkAccess) {
+            configuration.append(.init("allowsExpensiveNetworkAccess", .bool(plan.allowsCellular)))
+        }
+        if profile.has(.lowDataMode) {
+            configuration.append(.init("allowsConstrainedNetworkAccess", .bool(plan.allowsConstrained)))
+        }
+        let route = "/apps/{app}/sessions/{session}"
+        guard try await call(.transfer, "PUT", route, [app.id, session], .object(configuration)) != nil else { return }
+        switch plan.kind {
+        case .download:
+            try await call(
+                .transfer, "POST", route + "/downloads", [app.id, session],
+                [
+                    "url": .string("\(origin)/\(ScenarioContent.name(of: plan.size))"), "resume": true,
+                ])
+        case .upload:
+            // Uploads need a file of the app, which only a client of `transfer` with its own bytes can write.
+            return
+        }
+    }
+}
+
+extension JSON {
+    /// Whether the user allows locations, in the record of an app.
+    fileprivate var getsLocations: Bool {
+        switch self["locationAuthorization"]?.string.flatMap(LocationAuthorization.init(rawValue:)) {
+        case .whenInUse, .always, .once: true
+        case .notDetermined, .denied, nil: false
+        }
+    }
+}
