@@ -163,6 +163,14 @@ final class RunningSuite: Sendable {
     /// Starts a fleet that runs until SIGINT, then writes its summary. Like the fleet of `./deploy/up`, it sends to the
     /// provider endpoint over TLS, and trusts the authority that `push` exports.
     func startFleet(devices: Int) throws -> RunningFleet {
+        try startFleet([
+            "run", "--devices", "\(devices)", "--for", "1h", "--rate", "120", "--begin-at", "08:00",
+            "--pushes-per-minute", "120",
+        ])
+    }
+
+    /// Starts `fleet` with a command, the addresses of the suite and a file for its summary.
+    func startFleet(_ command: [String]) throws -> RunningFleet {
         var endpoints: [JSON.Member] = SuiteService.allCases.map { .init($0.rawValue, .string(address($0))) }
         endpoints.append(.init("apns", .string("https://localhost:\(apns)")))
         endpoints.append(.init("ca", .string(path("apns/ca.pem"))))
@@ -170,11 +178,14 @@ final class RunningSuite: Sendable {
         try write(String(decoding: JSON.object(endpoints).bytes, as: UTF8.self), to: "endpoints.json")
         let process = try ChildProcess.start(
             ChildProcess.product("fleet"),
-            [
-                "run", "--endpoints", path("endpoints.json"), "--devices", "\(devices)", "--for", "1h", "--rate", "120",
-                "--begin-at", "08:00", "--pushes-per-minute", "120", "--summary-json", path("summary.json"),
-            ])
+            command + ["--endpoints", path("endpoints.json"), "--summary-json", path("summary.json")])
         return RunningFleet(process: process, summary: folder.appendingPathComponent("summary.json"))
+    }
+
+    /// Returns the path of a file in the folder of the suite.
+    func file(_ name: String, text: String? = nil) throws -> String {
+        if let text { try write(text, to: name) }
+        return path(name)
     }
 
     /// Returns the resident memory of a service.

@@ -1,12 +1,40 @@
 import Records
+import Synchronization
 
 /// The streams of notifications, one for each connected device.
 final class NotificationStreams: Sendable {
     private struct Request: Sendable {
         let device: ScenarioDevice
         let number: Int
-        /// Called when the stream is open, or has failed.
-        let opened: @Sendable () -> Void
+        /// Ends when the stream is open, or has failed.
+        let opening: Opening
+    }
+
+    /// A wait for a stream, which ends once.
+    private final class Opening: Sendable {
+        private let waiter = Mutex<(hasEnded: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
+
+        func wait() async {
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let hasEnded = waiter.withLock { waiter in
+                        if !waiter.hasEnded { waiter.continuation = continuation }
+                        return waiter.hasEnded
+                    }
+                    if hasEnded { continuation.resume() }
+                }
+            } onCancel: {
+                end()
+            }
+        }
+
+        func end() {
+            let continuation = waiter.withLock { waiter in
+                defer { waiter = (true, nil) }
+                return waiter.continuation
+            }
+            continuation?.resume()
+        }
     }
 
     private let client: SuiteClient
@@ -24,10 +52,9 @@ final class NotificationStreams: Sendable {
     ///
     /// - Parameter number: the number of the connection.
     func open(_ device: ScenarioDevice, _ number: Int) async {
-        await withCheckedContinuation { continuation in
-            let request = Request(device: device, number: number) { continuation.resume() }
-            if case .terminated = queue.yield(request) { continuation.resume() }
-        }
+        let opening = Opening()
+        if case .terminated = queue.yield(Request(device: device, number: number, opening: opening)) { return }
+        await opening.wait()
     }
 
     /// Runs all streams until cancellation.
@@ -42,7 +69,6 @@ final class NotificationStreams: Sendable {
     private func follow(_ request: Request) async {
         let device = request.device
         let call = Call(.push, "GET", "/v1/devices/{device}/notifications", [device.name])
-        var isOpen = false
         let status = try? await client.stream(.push, call.path, after: nil) {
             statistics.note { $0.streamsOpened += 1 }
         } _: { event in
@@ -51,10 +77,9 @@ final class NotificationStreams: Sendable {
             else { return statistics.complain("the stream of push sent an invalid notification") }
             await device.receive(notification, from: request.number)
         } began: {
-            isOpen = true
-            request.opened()
+            request.opening.end()
         }
-        if !isOpen { request.opened() }
+        request.opening.end()
         if let status, status != 200, ![429, 503, 504, 409].contains(status) {
             statistics.complain("push refused a connection with \(status)")
         }

@@ -99,6 +99,9 @@ extension ScenarioDevice {
             .completeWake(wake, reason, result, bytes: handler.bytes.bytes), of: app, after: takes, from: time)
     }
 
+    /// The length of a full page of orders.
+    private static let pageLength = 100
+
     /// Reads the orders after the last one, without a stream.
     func poll() async throws(CancellationError) -> Instant? {
         while let after = lastOrder {
@@ -108,7 +111,7 @@ extension ScenarioDevice {
             lastOrder = page["next"]?.string ?? after
             let orders = page["items"]?.items ?? []
             for order in orders.compactMap(Order.init) { obey(order) }
-            guard !orders.isEmpty else { break }
+            guard orders.count >= Self.pageLength else { break }
         }
         return nextStep
     }

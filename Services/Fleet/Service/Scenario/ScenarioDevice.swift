@@ -182,6 +182,14 @@ actor ScenarioDevice {
         await withCheckedContinuation { waiter = $0 }
     }
 
+    /// Ends the wait for deliveries that the stream did not bring.
+    func giveUpDeliveries() {
+        world.statistics.complain("the stream of push did not bring a notification of the log")
+        deliveries = expectedDeliveries
+        waiter?.resume()
+        waiter = nil
+    }
+
     /// The connection to `push` has ended.
     func disconnected(_ number: Int) {
         guard number == connection else { return }

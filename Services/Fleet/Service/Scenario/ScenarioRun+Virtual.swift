@@ -13,7 +13,7 @@ extension ScenarioRun {
         let result: Result<Instant, any Error>
         do {
             let now = try await SuiteOperations.read(client, address: ops).now
-            let begin = try await SuiteOperations.advance(client, address: ops, by: plan.begin - now, step: false)
+            let begin = try await SuiteOperations.advance(client, address: ops, by: max(.zero, plan.begin - now), step: false)
             result = .success(try await step(world, ops: ops, from: begin))
         } catch { result = .failure(error) }
         // Also after a failure, the clock goes on as before. A cancelled task sends nothing, so another one does.
@@ -112,9 +112,22 @@ private struct VirtualStepper {
         try await each(touched.sorted()) { index, device in
             if let count = counts[index] {
                 await device.expectDeliveries(count)
-                await device.awaitDeliveries()
+                try await Self.awaitDeliveries(of: device)
             }
             return try await device.poll()
+        }
+    }
+
+    /// Waits until the stream has brought all deliveries of the log, for ten seconds at most.
+    private static func awaitDeliveries(of device: ScenarioDevice) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await device.awaitDeliveries() }
+            group.addTask {
+                try await Task.sleep(for: .seconds(10))
+                await device.giveUpDeliveries()
+            }
+            try await group.next()
+            group.cancelAll()
         }
     }
 

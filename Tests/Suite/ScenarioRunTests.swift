@@ -1,0 +1,119 @@
+import Foundation
+import NIOCore
+import Records
+import Scenarios
+import Simulation
+import TestSupport
+import Testing
+import Timeline
+
+/// `fleet run --scenario` against the whole suite.
+@Suite("A scenario over the whole suite", .tags(.database, .processes), .timeLimit(.minutes(10)))
+struct ScenarioRunTests {
+    /// A scenario without faults and without random handlers.
+    static let alerts = """
+        {
+          "name": "alerts on a commute", "for": "3h", "devices": {"count": 20, "mix": {"ios26": 60, "ios18": 40}},
+          "people": [
+            {
+              "name": "commuter", "share": 60, "habits": {"opens": ["00:10±5m", "01:40±10m"], "stay": "1m"},
+              "network": {"commute": "01:00±5m-01:20 none"}, "notifications": {"opened": "100%", "after": "1m"}
+            },
+            {"name": "home", "share": 40, "habits": {"opens": ["00:10±5m"], "stay": "2m"}}
+          ],
+          "apps": [{"id": "com.example.chat", "backgroundModes": ["remote-notification"], "handler": {"takes": "2s"}}],
+          "provider": [
+            {"at": "00:30", "every": "20m", "until": "02:50", "send": "alert", "over": "5m"},
+            {"at": "01:05", "send": "alertWithContent"}
+          ]
+        }
+        """
+
+    static let refreshes = """
+        {
+          "name": "refreshes and silent pushes", "for": "6h", "devices": {"count": 20, "mix": {"ios26": 50, "ios15": 50}},
+          "people": [{"habits": {"opens": ["00:10±9m", "02:00±30m", "04:30±20m"]}, "lowPowerMode": "03:00-04:00"}],
+          "apps": [
+            {
+              "id": "com.example.news", "backgroundModes": ["fetch", "remote-notification"],
+              "handler": {"takes": "3s", "bytes": "100kB"}
+            }
+          ],
+          "provider": [{"at": "00:40", "every": "45m", "until": "05:50", "send": "silent"}]
+        }
+        """
+
+    static let forceQuits = """
+        {
+          "name": "force quits and slow handlers", "for": "4h", "devices": {"count": 20, "mix": {"ios18": 50, "ios12": 50}},
+          "people": [
+            {"share": 50, "habits": {"opens": ["00:10±5m", "02:00±15m"]}, "forceQuits": "after each use"},
+            {"share": 50, "habits": {"opens": ["00:10±5m"]}, "charging": "00:00-00:05", "battery": {"atStart": "30%"}}
+          ],
+          "apps": [
+            {
+              "id": "com.example.scores", "backgroundModes": ["fetch", "remote-notification"],
+              "handler": {"takes": "20s±15s", "result": {"newData": 50, "noData": 30, "neverReturns": 20}}
+            }
+          ],
+          "provider": [
+            {"at": "00:30", "every": "30m", "until": "03:45", "send": "silent"},
+            {"at": "01:00", "every": "1h", "until": "03:00", "send": "alert", "collapseID": "score"}
+          ]
+        }
+        """
+
+    @Test(arguments: [alerts, refreshes, forceQuits])
+    func `a scenario ends in the suite as in a simulation`(_ text: String) async throws {
+        let suite = try await RunningSuite.start(virtualTime: true)
+        let file = try suite.file("scenario.json", text: text)
+        let folder = try suite.file("report")
+        let fleet = try suite.startFleet(["run", "--scenario", file, "--report", folder])
+        let status = try await fleet.process.exit(within: 540)
+        let words = fleet.process.output.tail(60) + fleet.process.errors.tail(20)
+        #expect(status == .exited(0), "\(words)")
+        let report = try #require(
+            FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
+            "\(words)")
+        let begin = try #require(report["begin"]?.string.flatMap { Instant($0) })
+        let events = try await logged(suite, since: begin)
+        let run = try ScenarioOutcomes(events, from: begin)
+
+        let simulated = try await simulate(text, from: begin, log: try suite.file("simulated.log"))
+        let expected = try ScenarioOutcomes(simulated, from: begin)
+        try #require(expected.notifications.count > 50)
+        let differences =
+            ScenarioOutcomes.differences(expected.notifications, run.notifications)
+            + ScenarioOutcomes.differences(expected.refreshes, run.refreshes)
+        #expect(
+            differences.isEmpty,
+            "\(differences.count) of \(expected.notifications.count) and \(expected.refreshes.count):\n\(differences.prefix(40).joined(separator: "\n"))"
+        )
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    /// Simulates the scenario on the day of the run.
+    private func simulate(_ text: String, from begin: Instant, log: String) async throws -> [JSON] {
+        var scenario = try Scenario(jsonBytes: Array(text.utf8))
+        while ScenarioPlan(scenario).begin < begin { scenario.start = scenario.start.later(by: 1) }
+        _ = FileManager.default.createFile(atPath: log, contents: nil)
+        let file = try #require(FileHandle(forWritingAtPath: log))
+        _ = try await SimulationRun(scenario, threads: 2, checks: true).run(log: file)
+        try file.close()
+        let data = try #require(FileManager.default.contents(atPath: log))
+        return try data.split(separator: UInt8(ascii: "\n")).map { try JSON(parsing: Array($0)) }
+    }
+
+    /// Reads all events of the suite since a time.
+    private func logged(_ suite: RunningSuite, since begin: Instant) async throws -> [JSON] {
+        var events: [JSON] = []
+        var page = "since=\(begin)"
+        while true {
+            let answer = try await suite.call(.GET, .ops, "/v1/events?order=oldest&limit=1000&\(page)")
+            events += answer.json["items"]?.items ?? []
+            guard let next = answer.json["next"]?.string else { return events }
+            page = "cursor=\(next)"
+        }
+    }
+}
