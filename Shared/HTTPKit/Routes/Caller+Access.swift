@@ -9,4 +9,15 @@ extension Caller {
             throw .forbidden.with(detail: "This request needs an operator's key with the scope \(scope.rawValue).")
         }
     }
+
+    /// Requires an operator key or a token of this fleet.
+    ///
+    /// - Throws: `not_found` for all others, so that they can't probe for fleets.
+    public func requireFleet(_ fleet: String) throws(Problem) {
+        switch self {
+        case .operator: return
+        case .fleet(let own): guard own == fleet else { throw .notFound }
+        case .device: throw .notFound
+        }
+    }
 }

@@ -45,6 +45,11 @@ public struct RouteParameter: Sendable {
         RouteParameter(name, in: .path, summary, words.schema)
     }
 
+    /// The partitions of a stream of many devices.
+    public static let partitions = RouteParameter(
+        "partitions", in: .query, "Partition numbers, separated by commas; all partitions if missing",
+        ["type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"])
+
     /// The header that resumes a stream of server-sent events.
     public static let lastEventID = RouteParameter(
         "Last-Event-ID", in: .header, "The id of the last event that the client received; the stream resumes after it",

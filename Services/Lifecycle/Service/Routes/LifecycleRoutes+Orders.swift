@@ -30,16 +30,13 @@ extension LifecycleRoutes {
             .get, "/v1/fleets/{fleet}/orders",
             "Streams the orders of all devices of a fleet, for all partitions or for those in ?partitions=0,1",
             .parameters(
-                RouteParameter(
-                    "partitions", in: .query, "Partition numbers, separated by commas; all partitions if missing",
-                    ["type": "string", "pattern": "^[0-9]+(,[0-9]+)*$"]),
-                .lastEventID),
+                .partitions, .lastEventID),
             .text(.events(example: Example.fleetOrderStream)),
             .refuses([.invalidHeader, .invalidQuery, .beyondRetention, .positionBeyondLog])
         ) { call in
             let fleet = try call.identifier("fleet")
             try call.context.requireCaller(.read).requireFleet(fleet)
-            let start = try await start(call.request)
+            let start = try await tail.start(of: call.request)
             let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
             let events = FleetOrders(tail, after: start, members: members)
             let stream = Response(events: events, on: call.context, metrics: metrics)
@@ -147,40 +144,9 @@ extension LifecycleRoutes {
         }
         return OrderList(items: items, next: "\(key.partition(of: tail.partitions)):\(last)")
     }
-
-    /// Returns the start of a fleet's stream by partition: `Last-Event-ID`, or the heads.
-    private func start(_ request: Request) async throws -> [Int: Int] {
-        let point = try request.encodedPosition()
-        var start = try await tail.heads()
-        if let text = request.uri.queryParameters["partitions"] {
-            let asked = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) }
-            guard asked.allSatisfy({ $0.map { start[$0] != nil } ?? false }) else {
-                throw Problem.invalidQuery.with(
-                    detail: "`partitions` must be numbers from 0 to \(tail.partitions - 1).")
-            }
-            start = start.filter { asked.contains($0.key) }
-        }
-        guard let point else { return start }
-        let resumed = point.offsets.mapValues { Int($0) }.filter { start[$0.key] != nil }
-        try await tail.requireInLog(resumed)
-        return start.merging(resumed) { _, resumed in resumed }
-    }
 }
 
 private enum Step: Sendable {
     case order(ServerSentEvent)
     case end
-}
-
-extension Caller {
-    /// Requires an operator key or a token of this fleet.
-    ///
-    /// - Throws: `not_found` for all others, so that they can't probe for fleets.
-    func requireFleet(_ fleet: String) throws(Problem) {
-        switch self {
-        case .operator: return
-        case .fleet(let own): guard own == fleet else { throw .notFound }
-        case .device: throw .notFound
-        }
-    }
 }
