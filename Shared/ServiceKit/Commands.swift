@@ -111,7 +111,7 @@ public struct Commands<M: Machine>: Sendable {
     }
 
     /// Read your writes: waits until this service has read up to the request's `Dormouse-Position`.
-    private func waitForPosition(_ request: Request, _ context: ServiceContext) async throws {
+    func waitForPosition(_ request: Request, _ context: ServiceContext) async throws {
         guard let text = request.headers[.position] else { return }
         guard let point = EncodedPosition(text) else {
             throw Problem.invalidHeader.with(detail: "Dormouse-Position must be partition:offset")

@@ -14,9 +14,10 @@ extension Request {
     ///
     /// - Parameter content: the part that distinguishes two requests to the same path. By default it is the JSON
     ///   document of the body, normalised in whitespace and member order and without secrets.
+    /// - Parameter line: the number of a line; the key then counts for each line of the request.
     /// - Throws: `invalid_header` if the key is not an identifier.
     public func idempotency(
-        of caller: Caller, _ context: ServiceContext, content: String? = nil
+        of caller: Caller, _ context: ServiceContext, content: String? = nil, line: Int? = nil
     ) throws(Problem) -> Idempotency? {
         guard let key = headers[.idempotencyKey] else { return nil }
         guard isIdentifier(key) else {
@@ -25,8 +26,10 @@ extension Request {
         // A method and a path can't contain a space.
         var words = Array("\(method) \(uri.string) ".utf8)
         words += content.map { Array($0.utf8) } ?? context.document ?? []
-        // Idempotency keys are scoped to the caller.
-        return Idempotency(key: "\(caller.description) \(key)", fingerprint: Array(SHA256.hash(data: words)))
+        // Idempotency keys are scoped to the caller. They contain no space.
+        let scope = line.map { " \($0)" } ?? ""
+        return Idempotency(
+            key: "\(caller.description) \(key)\(scope)", fingerprint: Array(SHA256.hash(data: words)))
     }
 
     /// Reads the JSON document of a request with an idempotency key, and keeps it for the handler.

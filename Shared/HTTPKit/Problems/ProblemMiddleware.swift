@@ -1,12 +1,8 @@
-import EventLog
 import HTTPTypes
 public import Hummingbird
 import Logging
-import Machines
 import NIOCore
-import Postgres
 import Records
-import Runtime
 import Telemetry
 
 /// The outermost layer: renders every thrown error exactly once, and adds `traceparent` to every answer.
@@ -41,31 +37,10 @@ public struct ProblemMiddleware: RouterMiddleware {
 
     private func problem(of error: any Error, _ request: Request, _ context: ServiceContext) -> Problem {
         switch error {
-        case let problem as Problem:
-            guard problem.code == Problem.notFound.code, problem.detail == nil else { return problem }
-            return problem.with(detail: "\(table.shown(request)) does not exist, or this credential may not see it.")
-        case let refusal as any MachineRefusal: return refusal.problem
-        case let error as RuntimeError: return Problem(error)
-        case let error as DocumentError: return Problem(error)
-        case let error as JSONSyntaxError: return Problem(error)
-        case is NIOTooManyBytesError: return .bodyTooLarge
-        case is IdempotencyConflict: return .idempotencyConflict
-        case let error as HTTPError: return problem(of: error, request, context)
-        // The client has disconnected, or the service stops.
-        case is CancellationError: return Problem(RuntimeError.stopping)
-        case let error as PostgresError where error == .cancelled: return Problem(RuntimeError.stopping)
-        // Read routes query the database without the runtime. A fault of the database is not an internal error.
-        case let error as PostgresError where error.isServerFault:
-            // The pool has logged the message of the server.
-            return Problem(RuntimeError.databaseUnavailable)
-        default:
-            context.logger.error(
-                "failed to process request", error: error,
-                metadata: [
-                    LogKey.method: .string(request.method.rawValue),
-                    LogKey.route: .string(context.endpointPath ?? "none"),
-                ])
-            return .internalError
+        case let problem as Problem where problem.code == Problem.notFound.code && problem.detail == nil:
+            problem.with(detail: "\(table.shown(request)) does not exist, or this credential may not see it.")
+        case let error as HTTPError: self.problem(of: error, request, context)
+        default: Problem(of: error, request, context)
         }
     }
 

@@ -67,9 +67,11 @@ extension Route {
         var members = [JSON.Member("summary", .string(summary)), JSON.Member("responses", .object(responses))]
         let parameters = allParameters.map(\.openAPI)
         if !parameters.isEmpty { members.append(JSON.Member("parameters", .array(parameters))) }
-        if let request {
-            let content: JSON = ["application/json": ["schema": request.schema]]
-            members.append(JSON.Member("requestBody", ["required": true, "content": content]))
+        let content = [("application/json", request), (LineBatches.mediaType, line)].compactMap { type, body in
+            body.map { JSON.Member(type, ["schema": $0.schema]) }
+        }
+        if !content.isEmpty {
+            members.append(JSON.Member("requestBody", ["required": true, "content": .object(content)]))
         }
         switch access {
         case .open: members.append(JSON.Member("security", []))

@@ -38,6 +38,8 @@ public struct Route: Sendable {
     public internal(set) var parameters: [RouteParameter] = []
     /// The type of the JSON body; nil if there is none.
     public internal(set) var request: (any Record.Type)?
+    /// The type of the documents on the lines of an NDJSON body; nil if there is none.
+    public internal(set) var line: (any Record.Type)?
     /// The type of the JSON answer; nil if there is none.
     public internal(set) var response: (any Value.Type)?
     /// The statuses of success, the most usual first.
@@ -114,7 +116,12 @@ public struct Route: Sendable {
         if !identifiers.isEmpty, method != .options { all += [.invalidIdentifier, .notFound] }
         if request != nil { all += [.malformedJSON, .unsupportedMediaType, .bodyTooLarge, .invalidDocument] }
         if request != nil || takesContent { all.append(.requestTimeout) }
-        if honoursIdempotencyKey { all += [.invalidHeader, .idempotencyConflict] }
+        if line != nil { all += [.unsupportedMediaType, .invalidHeader, .behind, .positionBeyondLog] }
+        if honoursIdempotencyKey {
+            all.append(.invalidHeader)
+            // A batch reports it for a line.
+            if line == nil { all.append(.idempotencyConflict) }
+        }
         if isOfDevice { all += isRead ? Problem.ofReads : Problem.ofCommands }
         switch access {
         case .open: break

@@ -85,4 +85,7 @@ public struct TextContent: Sendable {
 
     /// Returns the description of a stream of server-sent events.
     public static func events(example: String) -> TextContent { TextContent("text/event-stream", example: example) }
+
+    /// Returns the description of an answer in NDJSON.
+    public static func lines(example: String) -> TextContent { TextContent(LineBatches.mediaType, example: example) }
 }

@@ -18,6 +18,14 @@ public struct RouteTrait: Sendable {
         RouteTrait { route in for trait in traits { trait.apply(&route) } }
     }
 
+    /// Has a body in NDJSON: a document on each line.
+    public static func lines(_ line: any Record.Type) -> RouteTrait {
+        RouteTrait { ($0.line, $0.takesContent) = (line, true) }
+    }
+
+    /// Has a JSON document as its body, for a handler that reads it itself.
+    public static func document(_ document: any Record.Type) -> RouteTrait { RouteTrait { $0.request = document } }
+
     /// Whether the API description contains the route.
     public static func described(_ isDescribed: Bool) -> RouteTrait { RouteTrait { $0.isDescribed = isDescribed } }
 
