@@ -27,6 +27,16 @@ extension Door {
                 "location": ["latitude": 47.37, "longitude": 8.54, "accuracyMeters": 10],
             ], \.lifecycle
         ) { .updateConditions($0) },
+        .rest(
+            DeviceSetupLine.self,
+            [
+                "device": "d1", "registration": ["profile": "ios18"], "conditions": ["locked": true],
+                "apps": [["app": "com.example.other", "launch": true, "manifest": ["backgroundModes": ["fetch"]]]],
+            ], \.lifecycle
+        ) { .setUp(try $0.setup(in: "f")) },
+        .rest(ConditionsLine.self, ["device": "d1", "conditions": ["locked": true]], \.lifecycle) {
+            .updateConditions($0.conditions)
+        },
         .rest(Power.self, ["event": "reboot"], \.lifecycle) { .power($0.event) },
         .rest(Interruption.self, ["kind": "call"], \.lifecycle) { .interrupt($0.kind) },
         .rest(

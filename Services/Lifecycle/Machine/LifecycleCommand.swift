@@ -4,6 +4,8 @@ public import Contracts
 public enum LifecycleCommand: Sendable, Equatable {
     /// Registers a device, or replaces its registration.
     case register(Registration)
+    /// Registers a device with its apps and conditions, all or nothing.
+    case setUp(DeviceSetup)
     case deregister
     /// Revokes all tokens of the device. The service issues a new token after the event is in the log.
     case revokeTokens

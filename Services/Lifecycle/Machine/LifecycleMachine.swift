@@ -104,9 +104,10 @@ public struct LifecycleMachine: Machine {
 extension Decision<LifecycleMachine> {
     fileprivate mutating func handle(_ command: LifecycleCommand) throws(LifecycleRefusal) {
         if case .register(let registration) = command { return register(registration) }
+        if case .setUp(let setup) = command { return try setUp(setup) }
         guard state.registration != nil else { throw .deviceNotRegistered }
         switch command {
-        case .register: return
+        case .register, .setUp: return
         case .deregister: emit(.deviceDeregistered(.init()))
         case .revokeTokens: emit(.deviceRevoked(.init()))
         case .takeOver(let client): takeOver(client)

@@ -88,6 +88,8 @@ public enum SuiteRoutes {
         /v1/devices/{device}/settings PUT
         /v1/devices/{device}/token DELETE POST
         /v1/devices/{device}/visits POST
+        /v1/fleets/{fleet}/conditions PATCH
+        /v1/fleets/{fleet}/devices POST
         /v1/fleets/{fleet}/orders GET
         /v1/fleets/{fleet}/terminations GET
         /v1/fleets/{fleet}/token POST

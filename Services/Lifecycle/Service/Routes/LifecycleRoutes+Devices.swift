@@ -85,7 +85,7 @@ private final class Registered: Sendable {
 }
 
 extension LifecycleEvent {
-    fileprivate var isRegistration: Bool {
+    var isRegistration: Bool {
         if case .deviceRegistered = self { true } else { false }
     }
 

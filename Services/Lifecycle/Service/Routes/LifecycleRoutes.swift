@@ -29,6 +29,8 @@ struct LifecycleRoutes: Sendable {
     let listed: ListedStreams
     /// The live order streams of devices.
     let streams = LiveStreams()
+    /// The batches in progress.
+    let batches = LineBatches()
 
     func add(to table: inout RouteTable) {
         addDevices(&table)
@@ -42,6 +44,7 @@ struct LifecycleRoutes: Sendable {
         addNotifications(&table)
         addReports(&table)
         addOrders(&table)
+        addFleets(&table)
     }
 
     /// Returns the state of the registered device in the path, and its version.

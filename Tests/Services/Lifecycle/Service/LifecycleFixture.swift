@@ -136,15 +136,15 @@ struct LifecycleFixture: Sendable {
     @discardableResult
     func send(
         _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:],
-        key: String? = operatorKey
+        key: String? = operatorKey, type: String = "application/json"
     ) async throws -> Answer {
         var request = request(method, path, headers, key: key)
         if let body {
             request.body = .bytes(ByteBuffer(string: body))
-            request.headers.add(name: "Content-Type", value: "application/json")
+            request.headers.add(name: "Content-Type", value: type)
         }
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(50))
-        let bytes = try await response.body.collect(upTo: 1 << 20)
+        let bytes = try await response.body.collect(upTo: 8 << 20)
         let answer = Answer(
             status: Int(response.status.code), headers: response.headers, body: String(buffer: bytes))
         if let fault = documentation.fault(of: answer, to: method, path) {
