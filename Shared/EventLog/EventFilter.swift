@@ -19,10 +19,12 @@ public struct EventFilter: Sendable, Equatable {
     public var until: Instant?
     /// The correlation id.
     public var correlation: UUID?
+    /// The set of the aggregates; nil for all.
+    public var members: AggregateSet?
 
     public init() {}
 
-    /// Returns whether an event matches, by the same rules as ``condition(_:)``.
+    /// Returns whether an event matches, by the same rules as ``condition(_:)`` except for ``members``.
     public func wants(_ event: Event) -> Bool {
         (types.isEmpty || types.contains(event.type)) && (services.isEmpty || services.contains(event.source))
             && (key == nil || key == event.key) && (app == nil || app == event.app)
@@ -54,8 +56,21 @@ public struct EventFilter: Sendable, Equatable {
         if let since { add("e.time >= ? ", .int(Int(since.milliseconds))) }
         if let until { add("e.time < ? ", .int(Int(until.milliseconds))) }
         if let correlation { add("e.correlationid = ? ", .uuid(correlation)) }
+        if let members { add("(e.partition, e.key) IN (\(members.query))", .text(members.name)) }
         let text = all.joined(separator: " AND ")
         return all.isEmpty ? "" : isIndexed ? " AND \(text)" : " AND CASE WHEN \(text) THEN true END"
+    }
+}
+
+/// A set of aggregates that a table of a service lists.
+public struct AggregateSet: Sendable, Equatable {
+    /// The query of the partitions and keys, with `?` for the name of the set.
+    public var query: String
+    public var name: String
+
+    public init(_ name: String, query: String) {
+        self.name = name
+        self.query = query
     }
 }
 

@@ -11,23 +11,27 @@ struct EventFeed: AsyncSequence, Sendable {
 
     let tail: LogTail
     let filter: EventFilter
+    /// The devices of the fleet of the filter; nil without one.
+    let devices: FleetDevices?
     let start: PositionVector
 
     func makeAsyncIterator() -> Iterator {
         let filter = filter
+        let changes = devices == nil ? [] : FleetDevices.types
         // The history of one aggregate has an index.
         let stream =
             if let key = filter.key, let offset = start[key.partition(of: tail.partitions)] {
                 tail.events(of: key, after: offset, isMarked: true)
             } else {
-                tail.events(in: start, isMarked: true, where: filter.wants)
+                tail.events(in: start, isMarked: true) { filter.wants($0) || changes.contains($0.type) }
             }
-        return Iterator(stream: stream.makeAsyncIterator(), filter: filter, position: start)
+        return Iterator(stream: stream.makeAsyncIterator(), filter: filter, devices: devices, position: start)
     }
 
     struct Iterator: AsyncIteratorProtocol {
         var stream: LogStream.Iterator
         let filter: EventFilter
+        var devices: FleetDevices?
         var position: PositionVector
         /// The position that was sent last.
         var sent: PositionVector?
@@ -42,7 +46,8 @@ struct EventFeed: AsyncSequence, Sendable {
                     switch step {
                     case .event(let event):
                         position[event.partition] = event.offset
-                        guard filter.wants(event) else { continue }
+                        devices?.note(event)
+                        guard filter.wants(event), devices?.contains(event.key) ?? true else { continue }
                         sent = position
                         return ServerSentEvent(id: id, data: String(decoding: event.cloudEvent, as: UTF8.self))
                     case .mark(let mark):

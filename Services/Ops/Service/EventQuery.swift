@@ -11,6 +11,7 @@ struct EventQuery {
     static let filters: [RouteParameter] = [
         .text("type", "Only events of these types, separated by commas"),
         .text("service", "Only events of these services, separated by commas"),
+        .text("fleet", "Only events of the devices that are or were in this fleet"),
         .text("device", "Only events of this device"), .text("app", "Only events of this app"),
         .moment("since", "Only events at or after this time"), .moment("until", "Only events before this time"),
         .text("cause", "Only events with this correlation id"),
@@ -21,9 +22,10 @@ struct EventQuery {
         .text("cursor", "The `next` of the previous page"),
         .text("after", "Instead of a cursor: the `Dormouse-Position` of an earlier page, with the oldest first"),
     ]
-    static let ofDevice = filters.filter { $0.name != "device" } + paging
+    static let ofDevice = filters.filter { !["device", "fleet"].contains($0.name) } + paging
 
     let filter: EventFilter
+    let fleet: String?
     let order: EventOrder
     let limit: Int
     let cursor: PositionVector?
@@ -38,6 +40,8 @@ struct EventQuery {
         filter.services = query.words("service", KnownNames.fault(ofServices:))
         filter.key = (device ?? query.identifier("device")).map { .device($0) }
         filter.app = query.identifier("app")
+        fleet = query.identifier("fleet")
+        filter.members = fleet.map { OpsStore.devices(of: $0) }
         filter.since = query.instant("since")
         filter.until = query.instant("until")
         filter.correlation = query.value("cause", "must be a correlation id: a UUID") { UUID(uuidString: $0) }

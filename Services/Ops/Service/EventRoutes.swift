@@ -73,13 +73,17 @@ struct EventRoutes: Sendable {
         {
             throw Problem.invalidHeader.with(detail: "Last-Event-ID is not a position of this log")
         }
-        let feed = EventFeed(tail: tail, filter: query.filter, start: start)
+        // After the start, so that the stream sees every device that joins later.
+        let devices: FleetDevices? =
+            if let fleet = query.fleet { try await asking { try await store.currentDevices(of: fleet) } } else { nil }
+        let feed = EventFeed(tail: tail, filter: query.filter, devices: devices, start: start)
         return Response(events: feed, on: call.context, metrics: metrics)
     }
 
     /// - Throws: `not_found` if the log has no event of the device.
     private func page(_ query: EventQuery) async throws -> EventPage {
         try await asking {
+            if query.fleet != nil { try await store.countAllEvents() }
             let page = try await queries.page(query.filter, query.order, from: query.cursor, limit: query.limit)
             // A client with a cursor has read a page before, so the device exists.
             guard page.events.isEmpty, query.cursor == nil, let key = query.filter.key else { return page }

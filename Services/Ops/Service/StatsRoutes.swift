@@ -15,13 +15,17 @@ struct StatsRoutes: Sendable {
             "Returns the counts of events, wakes, pushes and transfers; the last 60 points by default",
             .scope(.read),
             .parameters(
+                .text("fleet", "Only events of devices that were in this fleet then"),
                 .number("interval", 60...86_400, "Seconds per point, in whole minutes; 60 by default"),
                 .moment("since", "The first point contains this time"),
                 .moment("until", "The points end before this time; now by default")),
             .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
         ) { call in
             let query = try StatsQuery(call)
-            return Reply(try await asking { try await store.stats(try query.window(at: try await store.now())) })
+            return Reply(
+                try await asking {
+                    try await store.stats(try query.window(at: try await store.now()), of: query.fleet)
+                })
         }
     }
 }
@@ -42,12 +46,14 @@ struct StatsWindow {
 
 /// The query of `/v1/stats`.
 struct StatsQuery {
+    let fleet: String?
     private let interval: Int
     private let since: Instant?
     private let until: Instant?
 
     init(_ call: Call) throws(Problem) {
         var query = QueryReader(call)
+        fleet = query.identifier("fleet")
         let range = call.route.range(of: "interval")
         interval =
             query.value("interval", "must be a multiple of 60 seconds, from 60 to 86400") { text in

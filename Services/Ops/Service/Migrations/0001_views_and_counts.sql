@@ -17,7 +17,9 @@ CREATE TABLE ops.counts (
     events bigint NOT NULL,
     -- The sum of ops.amount.
     amount numeric NOT NULL,
-    CONSTRAINT counts_pkey PRIMARY KEY (partition, width, start, type, label, day)
+    -- The fleet of the device at the event; empty for none.
+    fleet text COLLATE "C" NOT NULL DEFAULT '',
+    CONSTRAINT counts_pkey PRIMARY KEY (partition, width, start, type, label, day, fleet)
 ) PARTITION BY LIST (width);
 CREATE INDEX counts_day_idx ON ops.counts (day);
 -- For the view ops.rates.
@@ -76,6 +78,18 @@ CREATE TABLE ops.known_devices (
 );
 -- A query counts the devices that are turned off. They are few.
 CREATE INDEX known_devices_partition_idx ON ops.known_devices (partition) WHERE NOT powered;
+
+-- The devices that are or were in a fleet.
+CREATE TABLE ops.fleet_devices (
+    partition integer NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    fleet text COLLATE "C" NOT NULL,
+    -- The day of the log with the last event that changed the fleet of the device. The row of a device that has left the
+    -- fleet is deleted after this day is dropped.
+    day date NOT NULL,
+    CONSTRAINT fleet_devices_pkey PRIMARY KEY (partition, key, fleet)
+);
+CREATE INDEX fleet_devices_fleet_idx ON ops.fleet_devices (fleet);
 
 -- The installed apps.
 CREATE TABLE ops.known_apps (
@@ -273,18 +287,34 @@ BEGIN
         WHERE b.head > b.low) AS s;
     IF partitions IS NULL THEN RETURN 0; END IF;
 
-    WITH grouped AS MATERIALIZED (
+    -- The fleet of a device from an event of the batch on, up to the next one. A deregistration is still of the fleet.
+    WITH fleets AS MATERIALIZED (
+        SELECT f.partition, f.key, f.fleet, f.low,
+            coalesce(lead(f.low) OVER (PARTITION BY f.partition, f.key ORDER BY f.low), 9223372036854775807) AS high
+        FROM (
+            SELECT e.partition, e.key, e.data #>> '{registration,fleet}' AS fleet,
+                e.log_offset + (e.type = 'lifecycle.device.deregistered')::integer AS low
+            FROM ops.batch(partitions, lows, highs) AS e
+            WHERE e.type IN (
+                'lifecycle.device.registered', 'lifecycle.device.updated', 'lifecycle.device.deregistered')) AS f
+    ), grouped AS MATERIALIZED (
         SELECT e.partition, (e.log_offset - 1) / 512 AS block, e.source, e.type, ops.label(e.type, e.data) AS label, e.day,
-            floor(e.time / 60000::float8)::bigint AS minute, count(*) AS events, sum(ops.amount(e.type, e.data)) AS amount,
-            min(e.log_offset) AS first, max(e.log_offset) AS last, min(e.time) AS earliest, max(e.time) AS latest
-        FROM ops.batch(partitions, lows, highs) AS e GROUP BY 1, 2, 3, 4, 5, 6, 7
+            floor(e.time / 60000::float8)::bigint AS minute,
+            coalesce(CASE WHEN f.key IS NULL THEN d.fleet ELSE f.fleet END, '') AS fleet, count(*) AS events,
+            sum(ops.amount(e.type, e.data)) AS amount, min(e.log_offset) AS first, max(e.log_offset) AS last,
+            min(e.time) AS earliest, max(e.time) AS latest
+        FROM ops.batch(partitions, lows, highs) AS e
+        LEFT JOIN fleets AS f
+            ON f.partition = e.partition AND f.key = e.key AND f.low <= e.log_offset AND e.log_offset < f.high
+        LEFT JOIN ops.known_devices AS d ON d.partition = e.partition AND d.key = e.key
+        GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
     ), counts AS (
-        INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount)
+        INSERT INTO ops.counts AS c (partition, width, start, type, label, day, events, amount, fleet)
         SELECT g.partition, w.width, floor(g.minute * 60 / w.width::float8)::bigint * w.width, g.type, g.label, g.day,
-            sum(g.events), sum(g.amount)
+            sum(g.events), sum(g.amount), g.fleet
         FROM grouped AS g CROSS JOIN (VALUES (60), (3600), (86400)) AS w (width)
-        GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (partition, width, start, type, label, day) DO UPDATE
+        GROUP BY 1, 2, 3, 4, 5, 6, 9
+        ON CONFLICT (partition, width, start, type, label, day, fleet) DO UPDATE
             SET events = c.events + excluded.events, amount = c.amount + excluded.amount
     ), blocks AS (
         INSERT INTO ops.blocks AS o (partition, block, types, sources, earliest, latest)
@@ -312,11 +342,34 @@ BEGIN
 
     -- The fleet of a notification is that of its device before the batch, unless the batch changes it.
     PERFORM ops.update_known_pushes(partitions, lows, highs, types);
+    PERFORM ops.update_fleet_devices(partitions, lows, highs, types);
     PERFORM ops.update_known_devices(partitions, lows, highs, types);
     PERFORM ops.update_known_apps(partitions, lows, highs, types);
     RETURN counted;
 END $$;
 REVOKE ALL ON FUNCTION ops.count_events(integer, integer) FROM PUBLIC;
+
+-- Updates ops.fleet_devices by a batch of events with these types. The result does not depend on the sizes of batches.
+CREATE FUNCTION ops.update_fleet_devices(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+    changes text[] := ARRAY[
+        'lifecycle.device.registered', 'lifecycle.device.updated', 'lifecycle.device.deregistered'];
+BEGIN
+    IF NOT types && changes THEN RETURN; END IF;
+    INSERT INTO ops.fleet_devices AS f (partition, key, fleet, day)
+    SELECT e.partition, e.key, e.data #>> '{registration,fleet}', max(e.day)
+    FROM ops.batch(partitions, lows, highs) AS e
+    WHERE e.type = ANY (changes) AND e.data #>> '{registration,fleet}' IS NOT NULL
+    GROUP BY 1, 2, 3
+    ON CONFLICT (partition, key, fleet) DO NOTHING;
+    -- After an event, the device may be in another fleet.
+    UPDATE ops.fleet_devices AS f SET day = e.day
+    FROM (
+        SELECT b.partition, b.key, max(b.day) AS day FROM ops.batch(partitions, lows, highs) AS b
+        WHERE b.type = ANY (changes) GROUP BY 1, 2) AS e
+    WHERE f.partition = e.partition AND f.key = e.key AND f.day < e.day;
+END $$;
 
 -- Updates ops.known_devices by a batch of events with these types. The result does not depend on the sizes of batches.
 CREATE FUNCTION ops.update_known_devices(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
@@ -521,6 +574,9 @@ BEGIN
     DELETE FROM ops.known_pushes AS p
     WHERE p.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.known_pushes AS o WHERE o.day < oldest LIMIT 20000));
     GET DIAGNOSTICS pushes = ROW_COUNT;
+    DELETE FROM ops.fleet_devices AS f
+    WHERE f.day < oldest AND NOT EXISTS (
+        SELECT FROM ops.known_devices AS d WHERE d.partition = f.partition AND d.key = f.key AND d.fleet = f.fleet);
     RETURN minutes + types + pushes;
 END $$;
 REVOKE ALL ON FUNCTION ops.prune_counts() FROM PUBLIC;

@@ -30,8 +30,8 @@ enum OpsSchema {
             ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
             GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
             GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
-            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.known_pushes, ops.blocks,
-                ops.block_groups, ops.block_types, ops.totals TO \(ops);
+            GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.known_pushes,
+                ops.fleet_devices, ops.blocks, ops.block_groups, ops.block_types, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.count_events(integer, integer), ops.prune_counts(),
                 ops.state_digests(text, integer, integer) TO \(ops);
             """, connection)

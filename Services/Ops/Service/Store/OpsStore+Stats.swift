@@ -20,24 +20,37 @@ extension OpsStore {
                 FROM bus.partitions AS p CROSS JOIN LATERAL (
                     SELECT * FROM ops.counts AS c
                     WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
+                        AND ($5::text IS NULL OR c.fleet = $5)
                     OFFSET 0) AS c
                 GROUP BY 1, 2, 3) AS c) AS c
         GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
         """)
     private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
-    private static let devicesOff = Statement("SELECT count(*) FROM ops.known_devices WHERE NOT powered")
+    private static let fleetTotals = Statement(
+        """
+        SELECT 'devices', count(*) FROM ops.known_devices WHERE fleet = $1
+        UNION ALL
+        SELECT a.state, count(*) FROM ops.known_devices AS d JOIN ops.known_apps AS a USING (partition, key)
+        WHERE d.fleet = $1 GROUP BY a.state
+        """)
+    private static let devicesOff = Statement(
+        "SELECT count(*) FROM ops.known_devices WHERE NOT powered AND ($1::text IS NULL OR fleet = $1)")
 
     /// Returns the suite time.
     func now() async throws(PostgresError) -> Instant {
         try await pool.execute(Self.now, rowsExpected: 1)[0].decode(Instant.self)
     }
 
-    func stats(_ window: StatsWindow) async throws(PostgresError) -> Stats {
+    /// Returns the counts of a window.
+    ///
+    /// - Parameter fleet: only events and devices of this fleet; nil for all.
+    func stats(_ window: StatsWindow, of fleet: String? = nil) async throws(PostgresError) -> Stats {
         let answers = try await pool.execute([
             Query(
                 Self.counts, .int4(Int32(window.width)), .int(window.since), .int(window.until),
-                .int(window.interval)),
-            Query(Self.totals), Query(Self.devicesOff, rowsExpected: 1), Query(Self.behind, rowsExpected: 1),
+                .int(window.interval), .text(fleet)),
+            fleet.map { Query(Self.fleetTotals, .text($0)) } ?? Query(Self.totals),
+            Query(Self.devicesOff, .text(fleet), rowsExpected: 1), Query(Self.behind, rowsExpected: 1),
         ])
         var stats = Stats(window)
         let counts = try answers[0].decode((Bool, String?, String?, Int?, String?, Int, Int).self)

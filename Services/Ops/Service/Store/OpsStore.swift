@@ -51,6 +51,16 @@ struct OpsStore: Sendable {
         return (counted, max(behind - counted, 0))
     }
 
+    /// Counts all events that are in the log now, except those that another process counts.
+    func countAllEvents() async throws(PostgresError) {
+        var rest = try await pool.execute(Self.behind, rowsExpected: 1)[0].decode(Int.self)
+        while rest > 0 {
+            let (counted, left) = try await countEvents()
+            guard counted > 0, left > 0 else { return }
+            rest -= counted
+        }
+    }
+
     /// Deletes some counts of days that retention has dropped.
     ///
     /// - Returns: the number of deleted counts.
