@@ -88,6 +88,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/settings PUT
         /v1/devices/{device}/token DELETE POST
         /v1/devices/{device}/visits POST
+        /v1/fleets/{fleet} DELETE
         /v1/fleets/{fleet}/conditions PATCH
         /v1/fleets/{fleet}/devices POST
         /v1/fleets/{fleet}/orders GET

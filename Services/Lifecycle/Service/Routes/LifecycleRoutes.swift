@@ -45,6 +45,7 @@ struct LifecycleRoutes: Sendable {
         addReports(&table)
         addOrders(&table)
         addFleets(&table)
+        addRemoval(&table)
     }
 
     /// Returns the state of the registered device in the path, and its version.
