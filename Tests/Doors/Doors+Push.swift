@@ -68,6 +68,9 @@ extension Door {
             NotificationResponse.self, ["actionIdentifier": "reply", "userText": "yes"], \.push
         ) { .respond(notification: DoorSuite.shownNotification, $0) },
         .rest("push", PresentationDocument.self, ["options": ["banner", "sound"]]),
+        .rest(AcknowledgementLine.self, ["device": "d1", "notification": .string(DoorSuite.notification)], \.push) {
+            .acknowledge(notification: $0.notification)
+        },
         .rest(PushService.ThrottleDocument.self, ["enabled": false], \.push) { .setThrottle($0.enabled) },
         .rest(
             "push", ProviderKeyDocument.self,

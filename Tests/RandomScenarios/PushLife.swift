@@ -112,7 +112,11 @@ package struct PushLife: Life {
         case 0: try submit(.register(app: app, .sandbox))
         case 1: try submit(.register(app: app, .sandbox, channels: Bool.random(using: &random) ? ["x", "y"] : ["y"]))
         case 2: if Bool.random(using: &random) { try unregister(app) }
-        case 3, 4: try submit(.connect(connection: "c\(count)", holder: Bool.random(using: &random) ? "h" : nil))
+        case 3, 4:
+            try submit(
+                .connect(
+                    connection: "c\(count)", holder: Bool.random(using: &random) ? "h" : nil,
+                    kind: Bool.random(using: &random) ? .stream : .fleet))
         case 5:
             let cause: ConnectionEnd = Bool.random(using: &random) ? .closed : .processLost
             try submit(.disconnect(connection: device.connection?.id ?? "none", cause))

@@ -96,7 +96,9 @@ extension TraceScript<PushMachine> {
             return .unregister(app: step.app, kind: kind ?? .apns)
         case "forgetChannel": return .forgetChannel(app: step.app, channel: try #require(step.with.string))
         case "connect":
-            return .connect(connection: try connection(step), holder: step.with["holder"]?.string)
+            let kind = step.with["kind"]?.string.flatMap { ConnectionKind(rawValue: $0) }
+            return .connect(
+                connection: try connection(step), holder: step.with["holder"]?.string, kind: kind ?? .stream)
         case "disconnect":
             let cause = try step.with["cause"].map { try ConnectionEnd(json: $0) }
             return .disconnect(connection: try connection(step), cause ?? .closed)

@@ -19,10 +19,13 @@ public enum PushCommand: Sendable, Equatable {
     case receiveBroadcast(IncomingBroadcast)
     /// Unsubscribes an app from a deleted channel.
     case forgetChannel(app: String, channel: String)
-    /// Connects the device by a stream.
+    /// Connects the device by its own stream, or by the stream of its fleet. The latter changes nothing if the device
+    /// has its own connection.
     ///
-    /// - Parameter holder: the process that holds the stream.
-    case connect(connection: String, holder: String? = nil)
+    /// - Parameters:
+    ///   - holder: the process that holds the stream.
+    ///   - kind: `stream` or `fleet`.
+    case connect(connection: String, holder: String? = nil, kind: ConnectionKind = .stream)
     /// Ends a connection. Does nothing if the device has another one.
     case disconnect(connection: String, ConnectionEnd = .closed)
     /// Polls. The device stays connected until ``PushPolicy/pollGrace`` after the end of the poll.

@@ -150,7 +150,7 @@ public struct PushMachine: Machine {
 public struct PushConnection: Record, Equatable {
     /// The id of the connection.
     public var id = ""
-    /// A stream, polls, or the connection of a built-in device.
+    /// A stream, polls, the connection of a built-in device, or the stream of the fleet.
     public var kind = ConnectionKind.stream
     /// The start of the connection.
     public var since = Instant.epoch
@@ -170,7 +170,7 @@ extension Decision<PushMachine> {
             try register(app, environment, kind, activity, channels)
         case .unregister(let app, let kind, let activity): try unregister(app, kind, activity)
         case .forgetChannel(let app, let channel): forget(channel, of: app)
-        case .connect(let connection, let holder): try connect(connection, holder: holder)
+        case .connect(let connection, let holder, let kind): try connect(connection, holder: holder, kind)
         case .disconnect(let connection, let cause): disconnect(connection, cause)
         case .poll(let connection, let wait): try poll(connection, wait)
         case .acknowledge(let notification): acknowledge(notification)

@@ -69,6 +69,9 @@ public struct Push: DurableService {
             DeviceRoutes(
                 commands: parts.commands, stream: stream, store: store, clock: parts.clock, policy: policy
             ).add(to: &table)
+            FleetRoutes(
+                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics
+            ).add(to: &table)
             let counts = NotificationCounts(store: store, metrics: parts.metrics, logger: logger)
             NotificationRoutes(commands: parts.commands, store: store).add(to: &table)
             MetricsRoutes(store: store, clock: parts.clock).add(to: &table)

@@ -33,6 +33,8 @@ public enum ConnectionKind: String, WireEnum {
     case stream, poll
     /// The connection of a built-in device, which no client holds.
     case builtIn
+    /// The stream of a fleet, which connects all its devices.
+    case fleet
 }
 
 /// The reason why a connection ended.

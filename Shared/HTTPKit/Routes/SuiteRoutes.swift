@@ -134,6 +134,8 @@ public enum SuiteRoutes {
         /v1/devices/{device}/notifications/{notification}/presentation POST
         /v1/devices/{device}/notifications/{notification}/response POST
         /v1/devices/{device}/throttle PUT
+        /v1/fleets/{fleet}/notifications/ack POST
+        /v1/fleets/{fleet}/notifications/stream GET
         /v1/metrics/notifications GET
         /v1/notifications/{notification} GET
         /v1/provider-keys GET POST

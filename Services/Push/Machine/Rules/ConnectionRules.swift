@@ -5,11 +5,13 @@ import Timeline
 
 // The connection of a device.
 extension Decision<PushMachine> {
-    /// Connects by a stream, which replaces a former connection.
-    mutating func connect(_ connection: String, holder: String?) throws(PushRefusal) {
+    /// Connects by a stream, which replaces a former connection. The stream of a fleet replaces only another one, so that a
+    /// client can take over a device.
+    mutating func connect(_ connection: String, holder: String?, _ kind: ConnectionKind) throws(PushRefusal) {
         try requireNetwork()
+        if kind == .fleet, let own = state.connection, own.kind != .fleet { return }
         endConnection(.replaced)
-        emit(.deviceConnected(.init(connection: connection, holder: holder, kind: .stream)))
+        emit(.deviceConnected(.init(connection: connection, holder: holder, kind: kind)))
         greet()
     }
 

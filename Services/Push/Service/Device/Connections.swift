@@ -58,8 +58,39 @@ final class Connections: Service {
         await leave(held, .closed, traceparent)
     }
 
+    /// Connects a device by the stream of its fleet, until ``leave(_:_:_:)``.
+    ///
+    /// - Returns: false if the device has its own connection, or can't be connected now.
+    func join(_ held: PushStore.Held, traceparent: String?) async throws -> Bool {
+        let name = held.connection.lowercased
+        try await store.add(held, of: holder)
+        do {
+            let connect = PushCommand.connect(connection: name, holder: holder.lowercased, kind: .fleet)
+            let origin = Origin(id: UUID.random(), traceparent: traceparent)
+            let isConnected = try await commands.submit(connect, to: held.key, origin: origin) { aggregate, _ in
+                aggregate.state.connection?.id == name ? [1] : []
+            }
+            guard !isConnected.isEmpty else {
+                try await store.remove(held)
+                return false
+            }
+            guard try await store.isThere(held) else { throw LeaseLost() }
+            return true
+        } catch is PushRefusal {
+            // It has no network or no power, or it was removed.
+            try await store.remove(held)
+            return false
+        } catch RuntimeError.parked {
+            await leave(held, .closed, traceparent)
+            return false
+        } catch {
+            await leave(held, .closed, traceparent)
+            throw error
+        }
+    }
+
     /// Disconnects a device. Must not fail the end of a stream: a failed disconnection is retried later.
-    private func leave(_ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
+    func leave(_ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
         do {
             try await disconnect(held, cause, traceparent)
             try await store.remove(held)

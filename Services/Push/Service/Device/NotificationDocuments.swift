@@ -12,6 +12,8 @@ struct NotificationDocument: Record {
     var channel: String?
     var collapseID: Nullable<String> = nil
     var deliveredAt = Instant.epoch
+    /// The device, in the stream of a fleet.
+    var device: String?
     /// The time until which the service extension of the app may change the content; nil if it does not run.
     var extensionDeadline: Instant?
     var fromStorage = false

@@ -114,7 +114,7 @@ private func told(_ event: Event) -> ServerSentEvent? {
 
 extension NotificationDocument {
     /// The notification of a delivery event; nil for other events.
-    fileprivate init?(_ event: Event) {
+    init?(_ event: Event) {
         guard event.type == PushEvent.NotificationDelivered.type,
             let delivered = try? PushEvent.NotificationDelivered(jsonBytes: event.data, lenient: true)
         else { return nil }

@@ -63,11 +63,22 @@ import Testing
             let nothing = scene.values.merging(["notification": "none"]) { $1 }
             for operation in operations where operation.errors.contains("not_found") {
                 guard !operation.places.contains("device") else { continue }
+                guard !operation.places.contains("fleet") else {
+                    // An operator sees all fleets.
+                    let bearer = ["authorization": "bearer \(scene.bearer)"]
+                    try await given.refuse("not_found", operation.method, operation.path([:]), headers: bearer)
+                    continue
+                }
                 try await given.refuse("not_found", operation.method, operation.path(nothing))
             }
             try await Self.refuseByState(given, suite)
             try await Self.refuseKeys(given, suite)
-            let missing = given.missing(of: operations)
+            for (code, value) in [("invalid_header", "x"), ("position_beyond_log", "0:9000000")] {
+                let stream = "/v1/fleets/blue/notifications/stream"
+                try await given.refuse(code, "GET", stream, headers: ["Last-Event-ID": value])
+            }
+            // The tests of orders provoke the refusal of positions that retention has dropped.
+            let missing = given.missing(of: operations, but: GivenRefusals.circumstances.union(["beyond_retention"]))
             #expect(missing.isEmpty, "described, but not provoked: \(missing)")
         }
     }
@@ -90,7 +101,9 @@ import Testing
         let used = try await suite.send(
             "PUT", "/v1/devices/phone/throttle", ["enabled": false], ["Idempotency-Key": scene.usedKey])
         #expect(used.status == 200)
-        scene.queries = ["limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x", "kind=x"]
+        scene.queries = [
+            "partitions=x", "limit=0", "cursor=x", "status=Lost", "wait=x", "from=x", "to=x", "type=x", "kind=x",
+        ]
         let key = Self.key("KEYKEYKEY8", suite)
         scene.body = { operation in
             guard operation.takesDocument else { return nil }

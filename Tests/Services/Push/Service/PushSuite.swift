@@ -217,16 +217,25 @@ final class PushSuite: Sendable {
 struct DeviceStream {
     private var parts: HTTPClientResponse.Body.AsyncIterator
     private var text = ""
+    /// The id of the latest event; empty before the first one.
+    private(set) var id = ""
 
     /// Opens the stream, and returns when the device is connected.
     init(_ suite: PushSuite, _ device: String, port: Int? = nil) async throws {
-        let request = suite.request("GET", "/v1/devices/\(device)/notifications", port: port)
+        try await self.init(suite, path: "/v1/devices/\(device)/notifications", port: port)
+    }
+
+    /// Opens a stream, and returns when its devices are connected.
+    init(
+        _ suite: PushSuite, path: String, port: Int? = nil, _ headers: [String: String] = [:]
+    ) async throws {
+        let request = suite.request("GET", path, port: port, headers)
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(70))
         #expect(response.status == .ok)
         let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }
         let head = PushSuite.Answer(
             status: Int(response.status.code), headers: Dictionary(pairs) { $1 }, json: .null)
-        #expect(suite.description.fault(of: head, to: "GET", "/v1/devices/\(device)/notifications") == nil)
+        #expect(suite.description.fault(of: head, to: "GET", path) == nil)
         parts = response.body.makeAsyncIterator()
         #expect(try await block() == ": open")
     }
@@ -234,7 +243,9 @@ struct DeviceStream {
     /// Returns the next notification; nil at the end of the stream.
     mutating func next() async throws -> JSON? {
         while let block = try await block() {
-            guard let line = block.split(separator: "\n").first(where: { $0.hasPrefix("data: ") }) else { continue }
+            let lines = block.split(separator: "\n")
+            if let line = lines.first(where: { $0.hasPrefix("id: ") }) { id = String(line.dropFirst(4)) }
+            guard let line = lines.first(where: { $0.hasPrefix("data: ") }) else { continue }
             return try JSON(parsing: Array(line.dropFirst(6).utf8))
         }
         return nil
