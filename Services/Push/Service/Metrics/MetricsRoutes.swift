@@ -23,6 +23,7 @@ struct MetricsRoutes: Sendable {
             .scope(.read),
             .parameters(
                 .text("app", "Only this app"),
+                .text("fleet", "Only devices that were in this fleet then"),
                 RouteParameter("type", in: .query, "Only this push type", PushType.schema),
                 .moment("from", "The first hour is the one of this time; by default 24 hours before `to`"),
                 .moment("to", "The last hour is the one of this time; now by default")),
@@ -41,7 +42,8 @@ struct MetricsRoutes: Sendable {
         let type = try request.query("type", of: PushType.self)
         var list = NotificationCountList()
         list.items = try await store.counts(
-            hours, app: query["app"].map { String($0) }, type: type, limit: Self.limit + 1)
+            hours, app: query["app"].map { String($0) }, type: type, fleet: query["fleet"].map { String($0) },
+            limit: Self.limit + 1)
         guard list.items.count <= Self.limit else {
             throw Problem.invalidQuery.with(
                 detail: "more than \(Self.limit) counts: choose a shorter range, an app or a type")

@@ -65,7 +65,17 @@ CREATE TABLE push.notification_counts (
     push_type text NOT NULL,
     status text NOT NULL,
     n bigint NOT NULL,
-    CONSTRAINT notification_counts_pkey PRIMARY KEY (partition, hour, app, push_type, status)
+    -- The fleet of the device at the status; empty for none.
+    fleet text NOT NULL DEFAULT '',
+    CONSTRAINT notification_counts_pkey PRIMARY KEY (partition, hour, app, push_type, status, fleet)
+);
+
+-- The devices with a fleet, as of the last counted event.
+CREATE TABLE push.device_fleets (
+    partition integer NOT NULL,
+    key text NOT NULL,
+    fleet text NOT NULL,
+    CONSTRAINT device_fleets_pkey PRIMARY KEY (partition, key)
 );
 
 -- The events up to here are counted. The position moves in the transaction of the counts, so each event counts once.

@@ -53,6 +53,36 @@ import Timeline
         }
     }
 
+    @Test func `a status counts to the fleet of its device at that time, for any batches`() async throws {
+        try await PushSuite.run { suite in
+            let database = try Database(suite)
+            let token = try await suite.makeDevice("mover", fleet: "blue")
+            let other = try await suite.makeDevice("stayer", fleet: "blue")
+            for round in 1...3 {
+                for token in [token, other] {
+                    #expect(try await suite.notify(token, ["aps": ["alert": "x"]]).status == 200)
+                }
+                // The counts may end between any two of these events.
+                let fleet: JSON = round == 1 ? "red" : .null
+                let moved = try await suite.send(
+                    "PUT", "/v1/devices/mover", ["profile": "ios18", "fleet": fleet], port: suite.lifecycle)
+                try await suite.send("GET", "/v1/devices/mover/apps/\(PushSuite.app)/tokens", after: moved)
+            }
+            try await eventually(describe: "all statuses are counted") {
+                try await database.texts("SELECT sum(n)::text FROM push.notification_counts WHERE status = 'Received'")
+                    == ["6"]
+            }
+            for (fleet, count) in [("blue", 4), ("red", 1), ("green", 0)] {
+                let path = "/v1/metrics/notifications?fleet=\(fleet)"
+                let items = try await suite.send("GET", path).json["items"]?.items ?? []
+                let received = items.filter { $0["status"]?.string == "Received" }
+                #expect(received.reduce(0) { $0 + ($1["count"]?.int ?? 0) } == count, "\(fleet)")
+            }
+            let rest = "SELECT key || ' ' || fleet FROM push.device_fleets"
+            #expect(try await database.texts(rest) == ["device:stayer blue"])
+        }
+    }
+
     private func send(_ suite: PushSuite, _ token: String, _ number: Int) async throws {
         let payload: JSON = number % 5 == 0 ? ["aps": ["content-available": 1]] : ["aps": ["alert": "x"]]
         let headers = number % 5 == 0 ? ["apns-push-type": "background", "apns-priority": "5"] : [:]
