@@ -275,3 +275,22 @@ def test_an_advance_ends_at_its_time(dormouse: Dormouse) -> None:
     morning = dormouse.advance_to("07:30")
     assert (morning.hour, morning.minute, morning.second) == (7, 30, 0)
     assert morning - begin < timedelta(days=2)
+
+
+def test_many_devices_are_registered_and_changed_at_once(dormouse: Dormouse) -> None:
+    phones = dormouse.make_devices(20, "ios18", time_zone="Europe/Berlin")
+    assert len({phone.name for phone in phones}) == 20 and phones == dormouse.devices
+    dormouse.set_conditions(lowPowerMode=True, battery={"level": 0.2})
+    for phone in phones:
+        assert phone.state.record("registration").text("profile") == "ios18"
+        assert phone.state.record("conditions").flag("lowPowerMode")
+    with pytest.raises(Problem, match="line 1 of POST"):
+        dormouse.make_devices(3, "ios99")
+
+
+def test_the_end_of_a_session_removes_its_devices(dormouse_suite: Suite) -> None:
+    with Dormouse(dormouse_suite) as session:
+        phone = session.make_devices(3)[1]
+    with pytest.raises(Problem) as gone:
+        session.suite.services.call("GET", "lifecycle", f"/v1/devices/{phone.name}")
+    assert gone.value.status == 404

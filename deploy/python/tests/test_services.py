@@ -126,3 +126,23 @@ def test_the_file_of_endpoints_is_checked(tmp_path: Path) -> None:
     file.write_text('{"ops": "http://ops", "lifecycle": "http://lifecycle"}')
     with pytest.raises(SuiteFailed, match="has no fetch, push, transfer, apns, operatorKey"):
         Endpoints.read(file)
+
+
+def test_a_batch_is_repeated_with_its_key_and_returns_a_record_for_each_line(play: Play) -> None:
+    lines = '{"line":1,"status":201,"token":"t"}\n{"line":2,"status":200}\n{"failed":0,"succeeded":2}\n'
+    services, requests, _ = play([httpx.ReadError("lost"), httpx.Response(200, text=lines)])
+    answers = services.batch("POST", "lifecycle", "/v1/fleets/f/devices", [{"device": "a"}, {"device": "b"}])
+    assert [answer.integer("status") for answer in answers] == [201, 200]
+    assert requests[0].headers["Idempotency-Key"] == requests[1].headers["Idempotency-Key"]
+    assert requests[1].content == b'{"device": "a"}\n{"device": "b"}'
+    assert requests[1].headers["Content-Type"] == "application/x-ndjson"
+
+
+def test_an_incomplete_batch_and_a_refused_line_are_errors(play: Play) -> None:
+    cut = '{"line":1,"status":201}\n'
+    refused = '{"line":1,"status":409,"code":"device_off","detail":"off"}\n{"failed":1,"succeeded":0}\n'
+    services, _, _ = play([httpx.Response(200, text=cut), httpx.Response(200, text=refused)])
+    with pytest.raises(DormouseError, match="0 answers to 1 lines"):
+        services.batch("POST", "lifecycle", "/v1/x", [{"device": "a"}])
+    with pytest.raises(Problem, match="line 1 of POST"):
+        services.batch("POST", "lifecycle", "/v1/x", [{"device": "a"}])

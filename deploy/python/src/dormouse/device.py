@@ -35,6 +35,43 @@ class Device:
     def __init__(
         self, name: str, profile: str, fleet: str, services: Services, clock: Clock, *, time_zone: str | None = None
     ) -> None:
+        document: dict[str, JSON] = {"profile": profile, "fleet": fleet}
+        if time_zone is not None:
+            document["timeZone"] = time_zone
+        answer = services.call("PUT", "lifecycle", path("v1", "devices", name), document)
+        self._begin(name, profile, services, clock, answer.record.text("token"), answer.position)
+        self.side.start()
+
+    @staticmethod
+    def registered(
+        names: Sequence[str],
+        profile: str,
+        fleet: str,
+        services: Services,
+        clock: Clock,
+        *,
+        time_zone: str | None = None,
+    ) -> list[Device]:
+        """Registers many devices at once."""
+        registration: dict[str, JSON] = {"profile": profile}
+        if time_zone is not None:
+            registration["timeZone"] = time_zone
+        lines: list[JSON] = [{"device": name, "registration": registration} for name in names]
+        answers = services.batch("POST", "lifecycle", path("v1", "fleets", fleet, "devices"), lines)
+        devices: list[Device] = []
+        for name, answer in zip(names, answers):
+            device = Device.__new__(Device)
+            device._begin(name, profile, services, clock, answer.text("token"), answer.optional_text("position"))
+            devices.append(device)
+        for device in devices:
+            device.side.open()
+        for device in devices:
+            device.side.opened()
+        return devices
+
+    def _begin(
+        self, name: str, profile: str, services: Services, clock: Clock, token: str, position: str | None
+    ) -> None:
         self.name: str = name
         self.profile: str = profile
         self.services: Services = services
@@ -43,14 +80,9 @@ class Device:
         self._apps: dict[str, App] = {}
         self._lock: threading.Lock = threading.Lock()
         self._position: str | None = None
-        document: dict[str, JSON] = {"profile": profile, "fleet": fleet}
-        if time_zone is not None:
-            document["timeZone"] = time_zone
-        answer = services.call("PUT", "lifecycle", path("v1", "devices", name), document)
-        self._key: str = answer.record.text("token")
-        self._read(answer.position)
+        self._key: str = token
+        self._read(position)
         self.side: DeviceSide = DeviceSide(self, services, clock)
-        self.side.start()
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.profile})>"

@@ -49,7 +49,20 @@ class DeviceSide:
         Raises:
             DormouseError: a stream did not open within 30 s.
         """
-        self.streams.start(orders=self.obey, notifications=self.receive)
+        self.open()
+        self.opened()
+
+    def open(self) -> None:
+        """Begins to open the streams."""
+        self.streams.open(orders=self.obey, notifications=self.receive)
+
+    def opened(self) -> None:
+        """Returns when the streams are open.
+
+        Raises:
+            DormouseError: a stream did not open within 30 s.
+        """
+        self.streams.opened()
 
     @property
     def answers(self) -> tuple[int, int]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import uuid
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from .problems import DormouseError, Problem, SuiteFailed
 from .records import JSON, Record
 
 SERVICES = ("lifecycle", "fetch", "push", "transfer", "ops")
+_BATCH = 500
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 
 
@@ -71,6 +73,7 @@ class Answer:
     position: str | None
     """The position of a command in the log, to read one's own write at another service."""
     content: bytes
+    status: int = 200
 
 
 class Services:
@@ -110,6 +113,37 @@ class Services:
         sent = self._headers(key, position, headers)
         if method == "POST":
             sent["Idempotency-Key"] = str(uuid.uuid4())
+        return self._send(method, service, where, sent, document, content)
+
+    def batch(self, method: str, service: str, where: str, lines: Sequence[JSON]) -> list[Record]:
+        """Sends a document on each line, and returns the line of the answer for each.
+
+        The idempotency key prevents a second effect of the lines that were processed before a connection was lost.
+
+        Raises:
+            Problem: the service refused the request or a line.
+            DormouseError: the service did not answer.
+        """
+        answers: list[Record] = []
+        for start in range(0, len(lines), _BATCH):
+            part = lines[start : start + _BATCH]
+            sent = self._headers(None, None, {"Content-Type": "application/x-ndjson"})
+            sent["Idempotency-Key"] = str(uuid.uuid4())
+            content = "\n".join(json.dumps(line) for line in part).encode()
+            answer = self._send(method, service, where, sent, None, content)
+            records = [Record.parse(line) for line in answer.content.splitlines()]
+            if len(records) != len(part) + 1:
+                raise DormouseError(f"{method} {where} of {service}: {len(records) - 1} answers to {len(part)} lines")
+            for record in records[:-1]:
+                if record.integer("status") >= 400:
+                    call = f"line {start + record.integer('line')} of {method} {where} of {service}"
+                    raise Problem(call, record.integer("status"), record.text("code", "no_code"), _detail(record))
+            answers += records[:-1]
+        return answers
+
+    def _send(
+        self, method: str, service: str, where: str, sent: dict[str, str], document: JSON, content: bytes | None
+    ) -> Answer:
         for pause in (*_PAUSES, None):
             try:
                 # `json` of httpx omits a body for None.
@@ -207,7 +241,11 @@ def _retry_after(response: httpx.Response, pause: float) -> float:
 def _checked(response: httpx.Response, call: str) -> Answer:
     record = Record.parse(response.content)
     if response.is_success:
-        return Answer(record, response.headers.get("Dormouse-Position"), response.content)
-    detail = record.text("detail") or record.text("title") or response.text[:200]
+        return Answer(record, response.headers.get("Dormouse-Position"), response.content, response.status_code)
+    detail = _detail(record) or response.text[:200]
+    raise Problem(call, response.status_code, record.text("code", "no_code"), detail)
+
+
+def _detail(record: Record) -> str:
     faults = "".join(f"; {fault.text('pointer')} {fault.text('detail')}" for fault in record.records("errors"))
-    raise Problem(call, response.status_code, record.text("code", "no_code"), detail + faults)
+    return (record.text("detail") or record.text("title")) + faults

@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from .device import Device
 from .durations import Duration, next_time, rfc3339, seconds
 from .problems import DormouseError
-from .services import Endpoints, path
+from .records import JSON, Record
+from .services import Answer, Endpoints, path
 from .settling import latest_events, settle
 from .suite import Suite
 
@@ -62,6 +63,30 @@ class Dormouse:
         device = Device(name, profile, self.fleet, self.suite.services, self.suite.clock, time_zone=time_zone)
         self._devices.append(device)
         return device
+
+    def make_devices(self, count: int, profile: str = "ios26", *, time_zone: str | None = None) -> list[Device]:
+        """Registers many devices at once. They are like those of ``device``.
+
+        Args:
+            count: the number of devices.
+            profile: the generation of iOS, for example ``ios15``.
+            time_zone: their time zone, for example ``Europe/Berlin``; UTC by default.
+        """
+        names = [f"{self.fleet}-{next(self._numbers)}" for _ in range(count)]
+        devices = Device.registered(
+            names, profile, self.fleet, self.suite.services, self.suite.clock, time_zone=time_zone
+        )
+        self._devices += devices
+        return devices
+
+    def set_conditions(self, **conditions: JSON) -> None:
+        """Changes conditions of all devices, as ``PATCH …/conditions`` of ``lifecycle`` describes them."""
+        where = path("v1", "fleets", self.fleet, "conditions")
+        answer = self.suite.services.call("PATCH", "lifecycle", where, conditions)
+        for line in map(Record.parse, answer.content.splitlines()):
+            if line.integer("status") >= 400:
+                raise DormouseError(f"{line.text('device')}: {line.text('detail') or line.text('title')}")
+        self.settle()
 
     def publish(self, name: str, content: bytes) -> str:
         """Puts a file on the origin server of the suite, and returns its URL. Reading it needs no credential."""
@@ -129,7 +154,7 @@ class Dormouse:
         """
         seen: dict[str, str] = {}
         while True:
-            latest = latest_events(self.suite.services, begin)
+            latest = latest_events(self.suite.services, begin, self.fleet)
             changed = [device for device in self._devices if latest.get(device.name) != seen.get(device.name)]
             if not changed:
                 return [device for device in self._devices if device.name in seen]
@@ -151,10 +176,14 @@ class Dormouse:
         self.suite.clock.forget_work()
         errors: list[str] = []
         for device in self._devices:
-            try:
-                device.remove()
-            except DormouseError as error:
-                errors.append(str(error))
+            device.side.streams.closing()
+        try:
+            while self._devices and self._remove().status == 202:
+                pass
+        except DormouseError as error:
+            errors.append(str(error))
+        for device in self._devices:
+            device.side.streams.close()
         for where in self._published:
             try:
                 self.suite.services.call("DELETE", "transfer", where)
@@ -164,6 +193,13 @@ class Dormouse:
         self._published = []
         if errors:
             raise DormouseError("; ".join(errors))
+
+    def _remove(self) -> Answer:
+        """Removes the devices of the fleet. The status is 202 if some are left."""
+        answer = self.suite.services.call("DELETE", "lifecycle", path("v1", "fleets", self.fleet))
+        for fault in answer.record.records("faults"):
+            raise DormouseError(f"{fault.text('device')} was not removed: {fault.text('detail') or fault.text('code')}")
+        return answer
 
 
 def _tried(text: Callable[[], str]) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from .clock import Clock
 from .durations import rfc3339
@@ -71,10 +72,10 @@ def unanswered(device: Device) -> list[str]:
     return [f"{device.name}: {text}" for text in missing]
 
 
-def latest_events(services: Services, begin: datetime) -> dict[str, str]:
-    """Returns the last event since a time of each device that has one, by the device's name."""
+def latest_events(services: Services, begin: datetime, fleet: str) -> dict[str, str]:
+    """Returns the last event since a time of each device of a fleet that has one, by the device's name."""
     latest: dict[str, str] = {}
-    where = f"/v1/events?since={rfc3339(begin)}&order=oldest&limit=1000"
+    where = f"/v1/events?since={rfc3339(begin)}&fleet={quote(fleet, safe='')}&order=oldest&limit=1000"
     cursor: str | None = ""
     while cursor is not None:
         page = services.call("GET", "ops", where + (f"&cursor={cursor}" if cursor else "")).record

@@ -38,21 +38,25 @@ class Streams:
         self._failure: Exception | None = None
         self._threads: list[threading.Thread] = []
 
-    def start(self, *, orders: Callable[[Record], None], notifications: Callable[[Record], None]) -> None:
-        """Opens both streams, and returns when they are open.
+    def open(self, *, orders: Callable[[Record], None], notifications: Callable[[Record], None]) -> None:
+        """Begins to open both streams.
 
         Args:
             orders: handles each order of ``lifecycle``.
             notifications: handles each notification of ``push``.
-
-        Raises:
-            DormouseError: a stream did not open within 30 s.
         """
         for arguments in (("lifecycle", "orders", orders), ("push", "notifications", notifications)):
             name = f"{arguments[1]} of {self._device.name}"
             thread = threading.Thread(target=self._follow, args=arguments, daemon=True, name=name)
             self._threads.append(thread)
             thread.start()
+
+    def opened(self) -> None:
+        """Returns when both streams are open.
+
+        Raises:
+            DormouseError: a stream did not open within 30 s.
+        """
         for stream, opened in self._open.items():
             if not opened.wait(30):
                 self.check()
