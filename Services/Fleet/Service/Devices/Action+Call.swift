@@ -11,6 +11,8 @@ public struct Call: Sendable, Equatable {
     public var body: JSON?
     /// The query, without the question mark.
     public var query = ""
+    /// The documents of a body in NDJSON; nil for any other body.
+    public var lines: [JSON]?
 
     public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil)
     {
@@ -19,6 +21,12 @@ public struct Call: Sendable, Equatable {
         self.route = route
         self.parameters = parameters
         self.body = body
+    }
+
+    /// Creates a call whose body has a document on each line.
+    public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], lines: [JSON]) {
+        self.init(service, method, route, parameters)
+        self.lines = lines
     }
 
     /// The route with its parameters filled in, and the query. The parameters are identifiers,

@@ -119,20 +119,14 @@ public struct FleetRun: Activity {
         }
     }
 
-    /// Registers the devices concurrently, and starts each one.
+    /// Registers the devices in batches, and starts each one.
     private func register(_ streams: Streams) async throws {
         let hasPush = client.endpoints.services[.push] != nil
         try await withThrowingTaskGroup(of: Void.self) { connections in
-            try await withThrowingTaskGroup(of: Int?.self) { group in
-                var waiting = devices.indices.makeIterator()
-                func addNext() {
-                    guard let index = waiting.next() else { return }
-                    group.addTask { try await setup.register(devices[index], index, in: pool) ? index : nil }
-                }
-                for _ in 0..<options.concurrency { addNext() }
-                while let index = try await group.next() {
-                    addNext()
-                    guard let index else { continue }
+            for start in stride(from: 0, to: devices.count, by: Setup.batch) {
+                let batch = devices[start..<min(start + Setup.batch, devices.count)]
+                for (index, position) in try await setup.register(batch) {
+                    await pool.registered(index, at: position)
                     await pool.begin(index)
                     statistics.note { $0.devices += 1 }
                     guard hasPush, index < options.pushConnections, devices[index].has(.silentNotifications) else {

@@ -76,21 +76,32 @@ struct Setup: Sendable {
         return nil
     }
 
-    /// Registers a device and installs its apps.
+    /// The most devices of a batch. A batch takes less time than the timeout of a request.
+    static let batch = 100
+
+    /// Registers devices and installs their apps, by a batch.
     ///
-    /// - Returns: false if a request failed.
-    func register(_ device: SimulatedDevice, _ index: Int, in pool: DevicePool) async throws(CancellationError) -> Bool
-    {
-        let root = "/v1/devices/{device}"
-        let id = device.identifier
-        let answer = try await caller.perform(Call(.lifecycle, "PUT", root, [id], device.registration))
-        guard let answer else { return false }
-        await pool.registered(index, at: answer.position)
-        for app in device.apps {
-            let call = Call(.lifecycle, "PUT", root + "/apps/{app}", [id, app.model.identifier], app.model.manifest)
-            guard try await caller.perform(call) != nil else { return false }
+    /// - Returns: the position of each registered device; none of those whose line failed, or if the request failed.
+    func register(_ devices: ArraySlice<SimulatedDevice>) async throws(CancellationError) -> [(Int, Position?)] {
+        let lines = devices.map { device -> JSON in
+            let apps = device.apps.map { app -> JSON in
+                ["app": .string(app.model.identifier), "manifest": app.model.manifest]
+            }
+            return ["apps": .array(apps), "device": .string(device.identifier), "registration": device.registration]
         }
-        return true
+        let call = Call(.lifecycle, "POST", "/v1/fleets/{fleet}/devices", [fleet], lines: lines)
+        let key = "\(run)-setup-\(devices.startIndex)"
+        guard let answer = try await caller.perform(call, key: key) else { return [] }
+        var registered: [(Int, Position?)] = []
+        for (index, line) in zip(devices.indices, answer.document.items ?? []) {
+            guard let status = line["status"]?.int, status < 300 else {
+                caller.statistics.note { $0.errors += 1 }
+                caller.statistics.complain("lifecycle refuses a device: \(line["detail"]?.string ?? "no reason")")
+                continue
+            }
+            registered.append((index, line["position"]?.string.flatMap { Position($0) }))
+        }
+        return registered
     }
 
     /// Reads the token of an app for notifications; nil if the app has not registered yet.

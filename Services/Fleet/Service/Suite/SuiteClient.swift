@@ -78,7 +78,20 @@ public final class SuiteClient: Sendable {
         if !bearer.isEmpty { headers.add(name: "authorization", value: "Bearer " + bearer) }
         if let idempotencyKey { headers.add(name: "idempotency-key", value: idempotencyKey) }
         if let position { headers.add(name: "dormouse-position", value: "\(position.partition):\(position.offset)") }
-        return try await send(call.method, root + call.path, headers, call.body?.bytes, type: "application/json")
+        let lines = call.lines.map { Array($0.map(\.bytes).joined(separator: [UInt8(ascii: "\n")])) }
+        return try await send(
+            call.method, root + call.path, headers, lines ?? call.body?.bytes,
+            type: lines == nil ? "application/json" : Self.linesType)
+    }
+
+    /// The media type of NDJSON.
+    private static let linesType = "application/x-ndjson"
+
+    /// Returns the document of an answer; an array for lines, null if it is not JSON.
+    private static func document(_ bytes: ByteBuffer, type: String?) -> JSON {
+        guard type == linesType else { return (try? JSON(parsing: Array(bytes.readableBytesView))) ?? .null }
+        let lines = bytes.readableBytesView.split(separator: UInt8(ascii: "\n"))
+        return .array(lines.map { (try? JSON(parsing: Array($0))) ?? .null })
     }
 
     /// Sends an HTTP request once.
@@ -103,7 +116,7 @@ public final class SuiteClient: Sendable {
                     "\(status) \(code ?? "")",
                     after: response.headers.first(name: "retry-after").flatMap { Double($0) })
             }
-            let document = (try? JSON(parsing: Array(bytes.readableBytesView))) ?? .null
+            let document = Self.document(bytes, type: response.headers.first(name: "content-type"))
             let tag = response.headers.first(name: "etag")?.filter(\.isNumber)
             return .answered(
                 status: status, document,
