@@ -30,7 +30,7 @@ import Testing
         try await OpsFixture.run { fixture in
             try await appendLives(fixture)
             // The list counts the events first.
-            for (fleet, mover, stayer) in [("blue", 5, 4), ("red", 5, 0), ("green", 0, 0)] {
+            for (fleet, mover, stayer) in [("blue", 4, 4), ("red", 4, 0), ("green", 0, 0)] {
                 let events = try await fixture.get("/v1/events?fleet=\(fleet)&limit=1000").items
                 let devices = events.map { $0["subject"]?.string ?? "" }
                 #expect(devices.count { $0.contains("mover") } == mover, "\(fleet)")
