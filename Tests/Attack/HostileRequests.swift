@@ -54,12 +54,17 @@ struct HostileRequests {
         hasHostilePath = false
         var values: [String: String] = [:]
         for place in operation.places { values[place] = value(of: place) }
+        // Without its devices, most of the other requests would have no target.
+        if operation.name == "DELETE /v1/fleets/{fleet}" { values["fleet"] = "removed" }
         var path = operation.path(values).replacing("**", with: "x")
         if chance(10) { path += "?" + query() }
         var call = Call(HTTPMethod(rawValue: operation.method), path)
         let isOfProviders = ["/3/", "/4/", "/1/"].contains { path.hasPrefix($0) }
         if isOfProviders { call.headers += provider.headers(silent: chance(50)) }
-        if operation.takesDocument || isOfProviders || chance(5) {
+        if let schema = operation.lineSchema, chance(80) {
+            call.headers.append(("content-type", "application/x-ndjson"))
+            call.body = lines(like: schema)
+        } else if operation.takesDocument || isOfProviders || chance(5) {
             call.headers.append(("content-type", chance(3) ? "text/plain" : "application/json"))
             call.body = body(of: operation)
         }
@@ -84,6 +89,16 @@ struct HostileRequests {
             "application/json"]?["schema"]
         if let schema { return documents.nextBody(like: schemas.make(schema)) }
         return chance(50) ? documents.nextBody(like: Self.payload) : payload(with: documents.nextObject())
+    }
+
+    /// Returns a batch of a few lines, some of them hostile.
+    private mutating func lines(like schema: JSON) -> [UInt8] {
+        var body: [UInt8] = []
+        for _ in 0..<Int.random(in: 1...5, using: &random) {
+            body += chance(15) ? documents.next() : documents.nextBody(like: schemas.make(schema))
+            body.append(UInt8(ascii: "\n"))
+        }
+        return body
     }
 
     /// The payload of a notification.

@@ -37,6 +37,8 @@ public struct APIDescription: Sendable {
         public var needsCredential: Bool { document["security"]?.items?.isEmpty == false }
         /// The JSON Schema of its request document.
         public var requestSchema: JSON? { document["requestBody"]?["content"]?["application/json"]?["schema"] }
+        /// The JSON Schema of a line of its request, if it takes lines.
+        public var lineSchema: JSON? { document["requestBody"]?["content"]?["application/x-ndjson"]?["schema"] }
         /// Whether the answer may be an endless stream.
         public var isStream: Bool {
             responses.contains { $0.value["content"]?["text/event-stream"] != nil }
