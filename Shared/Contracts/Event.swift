@@ -163,7 +163,6 @@ extension UUID {
 
     /// Returns a UUIDv7 with 74 random bits. Ids of later times are greater, so an index grows at its end.
     public static func ascending(at now: Instant = RealClock().now) -> UUID {
-        let random = random().uuid
-        return UUID(version7: now, random: withUnsafeBytes(of: random) { Array($0) })
+        withUnsafeBytes(of: random().uuid) { UUID(version7: now, random: $0) }
     }
 }

@@ -12,24 +12,32 @@ public struct DecisionIdentifiers: Sendable {
     /// Creates the identifiers of the decision on an input. `seed` is the id of the input.
     public init(seed: UUID) { self.seed = seed }
 
-    private mutating func next() -> [UInt8] {
+    private mutating func next() -> SHA256Digest {
         var hash = SHA256()
-        withUnsafeBytes(of: seed.uuid) { hash.update(bufferPointer: $0) }
-        withUnsafeBytes(of: count.bigEndian) { hash.update(bufferPointer: $0) }
+        withUnsafeBytes(of: (seed.uuid, count.bigEndian)) { hash.update(bufferPointer: $0) }
         count += 1
-        return Array(hash.finalize())
+        return hash.finalize()
     }
 
     /// Returns a UUIDv7 (RFC 9562) with the given time.
-    public mutating func uuid(at now: Instant) -> UUID { UUID(version7: now, random: next()) }
+    public mutating func uuid(at now: Instant) -> UUID {
+        next().withUnsafeBytes { UUID(version7: now, random: $0) }
+    }
 
     /// Returns a uniformly distributed 64-bit number.
-    public mutating func number() -> UInt64 { next().prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+    public mutating func number() -> UInt64 {
+        next().withUnsafeBytes { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
+    }
 
     /// Returns the id of an input that is derived from others: the first 16 bytes of the SHA-256 hash.
     public static func derived(_ parts: String...) -> UUID {
-        let hash = Array(SHA256.hash(data: Array(parts.joined(separator: "\u{1F}").utf8)))
-        return UUID(bytes: hash)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(parts.reduce(parts.count) { $0 + $1.utf8.count })
+        for (index, part) in parts.enumerated() {
+            if index > 0 { bytes.append(0x1F) }
+            bytes.append(contentsOf: part.utf8)
+        }
+        return SHA256.hash(data: bytes).withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
     }
 }
 
@@ -40,11 +48,13 @@ extension UUID {
         )
     }
 
-    init(version7 now: Instant, random: [UInt8]) {
-        var bytes = Array(random.prefix(16))
-        for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: now.milliseconds >> (40 - 8 * index)) }
-        bytes[6] = bytes[6] & 0x0F | 0x70
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        self.init(bytes: bytes)
+    init(version7 now: Instant, random: UnsafeRawBufferPointer) {
+        var uuid = random.loadUnaligned(as: uuid_t.self)
+        withUnsafeMutableBytes(of: &uuid) { bytes in
+            for index in 0..<6 { bytes[index] = UInt8(truncatingIfNeeded: now.milliseconds >> (40 - 8 * index)) }
+            bytes[6] = bytes[6] & 0x0F | 0x70
+            bytes[8] = bytes[8] & 0x3F | 0x80
+        }
+        self.init(uuid: uuid)
     }
 }

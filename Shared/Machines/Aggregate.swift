@@ -49,6 +49,12 @@ public struct StuckDeadline: Error, Sendable, CustomStringConvertible {
     /// The deadline.
     public let due: Instant
 
+    @usableFromInline
+    init(key: AggregateKey, due: Instant) {
+        self.key = key
+        self.due = due
+    }
+
     public var description: String { "the deadline of \(key) at \(due) fired and stayed due" }
 }
 
@@ -57,26 +63,33 @@ public struct Aggregate<M: Machine>: Sendable {
     /// The name of the aggregate. It decides the partition.
     public let key: AggregateKey
     /// A reference, because aggregates are copied much more often than they change.
-    private var snapshot: Snapshot
+    @usableFromInline var snapshot: Snapshot
     /// The time of the last decision that changed the state.
-    public private(set) var now: Instant
+    @inlinable public var now: Instant { lastDecision }
     /// The number of events in the fold.
-    public private(set) var eventCount: Int
+    @inlinable public var eventCount: Int { foldedEvents }
 
-    private final class Snapshot: Sendable {
-        let state: M
-        let nextDeadline: Instant?
+    @usableFromInline var lastDecision: Instant
+    @usableFromInline var foldedEvents: Int
 
-        init(_ state: M) {
+    /// The state with its deadline.
+    ///
+    /// It is safe to send, because it changes only in ``decideInPlace(_:_:at:policy:slots:_:)``, and only while one
+    /// aggregate refers to it.
+    @usableFromInline final class Snapshot: @unchecked Sendable {
+        @usableFromInline var state: M
+        @usableFromInline var nextDeadline: Instant?
+
+        @inlinable init(_ state: M) {
             self.state = state
             nextDeadline = state.nextDeadline
         }
     }
 
-    /// The current state.
-    public var state: M { snapshot.state }
+    /// The current state. An access to a part of it copies only this part.
+    @inlinable public var state: M { _read { yield snapshot.state } }
     /// The earliest deadline; nil if there is none.
-    public var nextDeadline: Instant? { snapshot.nextDeadline }
+    @inlinable public var nextDeadline: Instant? { snapshot.nextDeadline }
 
     /// Creates an aggregate without events.
     public init(key: AggregateKey) { self.init(key: key, state: M(), now: .epoch, eventCount: 0) }
@@ -85,8 +98,8 @@ public struct Aggregate<M: Machine>: Sendable {
     public init(key: AggregateKey, state: M, now: Instant, eventCount: Int) {
         self.key = key
         snapshot = Snapshot(state)
-        self.now = now
-        self.eventCount = eventCount
+        lastDecision = now
+        foldedEvents = eventCount
     }
 
     /// Creates an aggregate by the fold of its whole history.
@@ -104,8 +117,8 @@ public struct Aggregate<M: Machine>: Sendable {
             latest = max(latest, event.time)
         }
         snapshot = Snapshot(state)
-        now = latest
-        eventCount += history.count
+        lastDecision = latest
+        foldedEvents += history.count
     }
 
     /// Fires all deadlines up to a time, each as of its due time.
@@ -131,44 +144,42 @@ public struct Aggregate<M: Machine>: Sendable {
     /// - Parameters:
     ///   - due: the value of ``nextDeadline``.
     ///   - slots: the slot reservations of the partition; the decision updates them.
-    ///   - encoded: whether the events are encoded for a log. Otherwise their data stays in memory.
     /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func fireDeadline(
-        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator, encoded: Bool = true
+        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator
     ) throws -> (own: [M.OwnEvent], sealed: [Event]) {
-        let id = DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
-        let events = try decide(
-            .deadline(due), Origin(id: id), at: due, policy: policy, slots: &slots, encoded: encoded)
+        let events = try decide(.deadline(due), Origin(id: deadlineID(due)), at: due, policy: policy, slots: &slots)
         guard !events.own.isEmpty || nextDeadline.map({ $0 > due }) ?? true else {
             throw StuckDeadline(key: key, due: due)
         }
         return events
     }
 
+    /// Returns the id of the input of a deadline.
+    @usableFromInline func deadlineID(_ due: Instant) -> UUID {
+        DecisionIdentifiers.derived(M.name, key.description, String(due.milliseconds), String(eventCount))
+    }
+
     /// Decides one input at `arrival`, or at the time of the last decision if that is later.
     ///
-    /// - Parameters:
-    ///   - slots: the slot reservations of the partition; the decisions update them.
-    ///   - encoded: whether the events are encoded for a log. Otherwise their data stays in memory.
+    /// - Parameter slots: the slot reservations of the partition; the decisions update them.
     /// - Throws: the machine's refusal. The aggregate is then unchanged.
     /// - Returns: the events, as the machine emitted them and as the log stores them.
     public mutating func decide(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy,
-        slots: inout SlotAllocator, encoded: Bool = true
+        slots: inout SlotAllocator
     ) throws(M.Refusal) -> (own: [M.OwnEvent], sealed: [Event]) {
         let moment = max(now, arrival)
-        // Several machines follow one event. Each has its own seed, so that their events have different ids.
-        let seed =
-            if case .event = input { DecisionIdentifiers.derived(M.name, origin.id.lowercased) } else { origin.id }
-        var decision = Decision(key: key, now: moment, policy: policy, state: state, inputID: seed)
+        var decision = Decision(
+            key: key, now: moment, policy: policy, state: state, inputID: origin.id, follows: input.isEvent)
         // Swaps avoid a copy.
-        swap(&decision.slots, &slots)
-        defer { swap(&decision.slots, &slots) }
+        swap(&decision.reservations, &slots)
+        defer { swap(&decision.reservations, &slots) }
         do throws(M.Refusal) { try M.decide(input, &decision) } catch {
-            decision.slots.replace(decision.state.reservedSlots, by: state.reservedSlots, at: .epoch)
+            decision.reservations.replace(decision.state.reservedSlots, by: state.reservedSlots, at: .epoch)
             throw error
         }
-        let sealed = take(&decision, origin, encoded: encoded)
+        let sealed = take(&decision, origin)
         return (decision.events, sealed)
     }
 
@@ -183,8 +194,8 @@ public struct Aggregate<M: Machine>: Sendable {
         let id = DecisionIdentifiers.derived(
             M.name, key.description, "outage", String(rest.until.milliseconds), String(eventCount))
         var decision = Decision(key: key, now: rest.until, policy: policy, state: state, inputID: id)
-        swap(&decision.slots, &slots)
-        defer { swap(&decision.slots, &slots) }
+        swap(&decision.reservations, &slots)
+        defer { swap(&decision.reservations, &slots) }
         M.note(rest, &decision)
         return take(&decision, Origin(id: id))
     }
@@ -192,7 +203,7 @@ public struct Aggregate<M: Machine>: Sendable {
     /// Adopts the result of a decision.
     ///
     /// - Returns: the events, as the log stores them.
-    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin, encoded: Bool = true) -> [Event] {
+    private mutating func take(_ decision: inout Decision<M>, _ origin: Origin) -> [Event] {
         guard !decision.events.isEmpty else { return [] }
         let moment = decision.now
         var correlation = origin.correlation
@@ -203,12 +214,12 @@ public struct Aggregate<M: Machine>: Sendable {
             var event = Event(
                 id: id, family: family, key: key, time: moment, correlation: shared, causation: origin.causation,
                 traceparent: origin.traceparent)
-            if encoded { event.data = event.data }
+            event.data = event.data
             return event
         }
         snapshot = Snapshot(decision.state)
-        now = moment
-        eventCount += sealed.count
+        lastDecision = moment
+        foldedEvents += sealed.count
         return sealed
     }
 }

@@ -1,5 +1,5 @@
 public import Contracts
-import Foundation
+public import Foundation
 public import Records
 public import Timeline
 
@@ -73,6 +73,9 @@ public enum Input<Command: Sendable>: Sendable {
     case event(Event)
     /// The time of ``Machine/nextDeadline`` has come.
     case deadline(Instant)
+
+    /// Whether it is an event of another service.
+    @usableFromInline var isEvent: Bool { if case .event = self { true } else { false } }
 }
 
 /// A decision in progress: the current state, the emitted events, and the sources of ids and slots.
@@ -84,42 +87,65 @@ public struct Decision<M: Machine>: Sendable {
     /// The deployment's limits.
     public let policy: M.Policy
     /// The state after all events emitted so far.
-    public private(set) var state: M
+    @inlinable public var state: M { _read { yield currentState } }
     /// The events emitted so far.
-    public private(set) var events: [M.OwnEvent] = []
+    @inlinable public var events: [M.OwnEvent] { emitted }
     /// The slot reservations of the partition. They are an input of the decision, and its events record its own
     /// reservations.
-    public internal(set) var slots = SlotAllocator(ceiling: nil)
-    /// The reservations in ``state``; nil until computed.
-    private var held: [ReservedSlot]?
-    private var identifiers: DecisionIdentifiers
+    @inlinable public var slots: SlotAllocator { _read { yield reservations } }
 
-    init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID) {
+    @usableFromInline var currentState: M
+    @usableFromInline var emitted: [M.OwnEvent] = []
+    @usableFromInline var reservations = SlotAllocator(ceiling: nil)
+    /// The reservations in ``state``; nil until computed.
+    @usableFromInline var held: [ReservedSlot]?
+    /// The sources of ids; nil until one is needed.
+    @usableFromInline var identifiers: DecisionIdentifiers?
+    private let inputID: UUID
+    private let follows: Bool
+
+    /// - Parameter follows: whether the input is an event of another service.
+    @usableFromInline
+    init(key: AggregateKey, now: Instant, policy: M.Policy, state: M, inputID: UUID, follows: Bool = false) {
         self.key = key
         self.now = now
         self.policy = policy
-        self.state = state
-        identifiers = DecisionIdentifiers(seed: inputID)
+        currentState = state
+        self.inputID = inputID
+        self.follows = follows
     }
 
     /// Emits an event and applies it to ``state``.
-    public mutating func emit(_ event: M.OwnEvent) {
-        guard slots.ceiling != nil else {
-            state.apply(event, at: now)
-            return events.append(event)
+    @inlinable public mutating func emit(_ event: M.OwnEvent) {
+        guard reservations.ceiling != nil else {
+            currentState.apply(event, at: now)
+            return emitted.append(event)
         }
-        let former = held ?? state.reservedSlots
-        state.apply(event, at: now)
-        let latter = state.reservedSlots
-        slots.replace(former, by: latter, at: now)
+        let former = held ?? currentState.reservedSlots
+        currentState.apply(event, at: now)
+        let latter = currentState.reservedSlots
+        reservations.replace(former, by: latter, at: now)
         held = latter
-        events.append(event)
+        emitted.append(event)
     }
 
     /// Returns a new UUIDv7 as text. A repeated decision of the same input gets the same one.
-    public mutating func identifier() -> String { identifiers.uuid(at: now).lowercased }
+    public mutating func identifier() -> String { eventID().lowercased }
     /// Returns a uniform 64-bit number. A repeated decision of the same input gets the same one.
-    public mutating func randomNumber() -> UInt64 { identifiers.number() }
+    public mutating func randomNumber() -> UInt64 {
+        prepareIdentifiers()
+        return identifiers!.number()
+    }
 
-    mutating func eventID() -> UUID { identifiers.uuid(at: now) }
+    @usableFromInline mutating func eventID() -> UUID {
+        prepareIdentifiers()
+        return identifiers!.uuid(at: now)
+    }
+
+    /// Several machines follow one event. Each has its own seed, so that their events have different ids.
+    private mutating func prepareIdentifiers() {
+        guard identifiers == nil else { return }
+        identifiers = DecisionIdentifiers(
+            seed: follows ? DecisionIdentifiers.derived(M.name, inputID.lowercased) : inputID)
+    }
 }

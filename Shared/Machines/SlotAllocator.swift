@@ -110,7 +110,9 @@ public struct SlotAllocator: Sendable {
 
     /// Updates the ledger when the reservations of an aggregate change. Past slots stay reserved, so a late decision
     /// can't reuse them. Reservations under another ceiling are ignored.
-    package mutating func replace(_ former: [ReservedSlot], by latter: [ReservedSlot], at now: Instant) {
+    @usableFromInline package mutating func replace(
+        _ former: [ReservedSlot], by latter: [ReservedSlot], at now: Instant
+    ) {
         guard let ceiling, former != latter else { return }
         let kept = Set(former).intersection(latter)
         for held in former where held.at > now && held.ceiling == ceiling && !kept.contains(held) {

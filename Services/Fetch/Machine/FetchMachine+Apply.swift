@@ -61,9 +61,8 @@ extension FetchMachine {
     }
 
     mutating func change(_ app: String?, _ body: (inout ScheduledApp) -> Void) {
-        guard let app, var record = apps[app] else { return }
-        body(&record)
-        apps[app] = record
+        guard let app, let index = apps.index(forKey: app) else { return }
+        body(&apps.values[index])
     }
 
     /// Charges energy and data to the app and the device. Without a day it does nothing.

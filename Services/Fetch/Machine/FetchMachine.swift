@@ -68,7 +68,17 @@ public struct FetchMachine: Machine {
 
     public var nextDeadline: Instant? {
         let apps = known
-        return apps.indices.lazy.compactMap { apps[$0].nextDeadline }.min()
+        var next: Instant?
+        for index in apps.indices {
+            guard let moment = apps[index].nextDeadline else { continue }
+            next = next.map { min($0, moment) } ?? moment
+        }
+        return next
+    }
+
+    private var runsTask: Bool {
+        let apps = known
+        return apps.indices.contains { apps[$0].runningTask != nil }
     }
 
     public static func decide(
@@ -77,9 +87,10 @@ public struct FetchMachine: Machine {
         switch input {
         case .command(let command): try decision.handle(command)
         case .event(let event):
-            let before = decision.state
+            // Only a task that already runs can be stopped. A copy of the state makes changes more expensive.
+            let before = decision.state.runsTask ? decision.state : nil
             try decision.handle(event)
-            decision.stopTasks(since: before)
+            if let before { decision.stopTasks(since: before) }
         case .deadline:
             decision.enforceDeadlines()
             decision.enforceTaskDeadlines()

@@ -10,18 +10,20 @@ import TransferCore
 
 // Statistics of a device while it runs.
 extension DeviceSimulation {
-    mutating func observe(_ event: MachineEvent, at time: Instant, _ context: inout PartitionContext) {
+    /// - Parameter app: The app of the event; nil if it has none.
+    mutating func observe(_ event: MachineEvent, _ app: Int?, at time: Instant, _ context: inout PartitionContext) {
         switch event {
-        case .lifecycle(let event): observe(event, at: time, &context)
-        case .fetch(let event): observe(event, at: time, &context)
+        case .lifecycle(let event): if let app { observe(event, app, at: time, &context) }
+        case .fetch(let event): if let app { observe(event, app, at: time, &context) }
         case .push(let event): observe(event, at: time, &context)
         case .transfer(let event): observe(event, at: time, &context)
         }
     }
 
-    private mutating func observe(_ event: LifecycleEvent, at time: Instant, _ context: inout PartitionContext) {
-        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
-        enter(lifecycle.state.apps[name]?.state ?? .notRunning, app, at: time, &context)
+    private mutating func observe(
+        _ event: LifecycleEvent, _ app: Int, at time: Instant, _ context: inout PartitionContext
+    ) {
+        enter(lifecycle.state.appState(context.plan.scenario.apps[app].id), app, at: time, &context)
         switch event {
         case .appWoken(let woken):
             context.figures[app].wakes[(woken.kind?.rawValue ?? woken.reason.rawValue), default: 0] += 1
@@ -46,8 +48,9 @@ extension DeviceSimulation {
         apps[app].stateSince = time
     }
 
-    private mutating func observe(_ event: FetchEvent, at time: Instant, _ context: inout PartitionContext) {
-        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+    private mutating func observe(
+        _ event: FetchEvent, _ app: Int, at time: Instant, _ context: inout PartitionContext
+    ) {
         switch event {
         case .appOpened(let opened):
             if let age = opened.contentAgeSeconds { context.figures[app].contentAges.append(age) }

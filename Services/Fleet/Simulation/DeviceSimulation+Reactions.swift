@@ -15,9 +15,10 @@ extension DeviceSimulation {
     /// The time from a new network to the connection with `push` (our choice).
     static let connectTime = Interval.seconds(1.0)
 
-    mutating func react(to event: MachineEvent, _ context: inout PartitionContext) {
+    /// - Parameter app: The app of the event; nil if it has none.
+    mutating func react(to event: MachineEvent, _ app: Int?, _ context: inout PartitionContext) {
         switch event {
-        case .lifecycle(let event): react(to: event, &context)
+        case .lifecycle(let event): if let app { react(to: event, of: app, &context) }
         case .push(let event): react(to: event, &context)
         case .transfer(let event): react(to: event, &context)
         case .fetch: break
@@ -28,8 +29,7 @@ extension DeviceSimulation {
         }
     }
 
-    private mutating func react(to event: LifecycleEvent, _ context: inout PartitionContext) {
-        guard let name = event.data.app, let app = context.appIndexes[name] else { return }
+    private mutating func react(to event: LifecycleEvent, of app: Int, _ context: inout PartitionContext) {
         switch event {
         case .appLaunched(let launched):
             if launched.deadline != nil {

@@ -128,14 +128,14 @@ struct DeviceSimulation {
         while let (event, own) = queue.popFirst() {
             context.log.append(event)
             if check != nil { try examine(event, own, &context) }
-            let policies = context.policies
-            try lifecycle.deliver(event, policies.lifecycle, &context.noSlots, into: &queue)
-            try fetch.deliver(event, policies.fetch, &context.fetchSlots, into: &queue)
-            try push.deliver(event, policies.push, &context.noSlots, into: &queue)
-            try transfer.deliver(event, policies.transfer, &context.noSlots, into: &queue)
+            try lifecycle.deliver(event, context.policies.lifecycle, &context.noSlots, into: &queue)
+            try fetch.deliver(event, context.policies.fetch, &context.fetchSlots, into: &queue)
+            try push.deliver(event, context.policies.push, &context.noSlots, into: &queue)
+            try transfer.deliver(event, context.policies.transfer, &context.noSlots, into: &queue)
             trails.note(event, own)
-            observe(own, at: event.time, &context)
-            react(to: own, &context)
+            let app = event.app.flatMap { context.appIndexes[$0] }
+            observe(own, app, at: event.time, &context)
+            react(to: own, app, &context)
         }
     }
 

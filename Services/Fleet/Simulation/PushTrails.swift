@@ -22,6 +22,8 @@ struct PushTrails {
 
     /// Notes an event of the device.
     mutating func note(_ event: Event, _ own: MachineEvent) {
+        // A push causes its events at once, so earlier causes do not matter.
+        guard !steps.isEmpty else { return recent.removeAll(keepingCapacity: true) }
         guard case .push(let push) = own else {
             recent.append(event)
             if recent.count > Self.mostRecent { recent.removeFirst() }

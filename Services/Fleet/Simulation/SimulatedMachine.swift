@@ -33,15 +33,17 @@ struct SimulatedMachine<M: Machine> {
         self.wrap = wrap
     }
 
-    var state: M { aggregate.state }
+    /// The current state. An access to a part of it copies only this part.
+    var state: M { _read { yield aggregate.state } }
     var nextDeadline: Instant? { aggregate.nextDeadline }
 
     /// Fires all deadlines up to a time.
     mutating func fireDeadlines(
         until now: Instant, _ policy: M.Policy, _ slots: inout SlotAllocator, into queue: inout EventQueue
     ) throws {
+        let wrap = wrap
         while let due = aggregate.nextDeadline, due <= now {
-            append(try aggregate.fireDeadline(due, policy: policy, slots: &slots, encoded: false), to: &queue)
+            try aggregate.fireDeadlineInPlace(due, policy: policy, slots: &slots) { queue.append(($1, wrap($0))) }
         }
     }
 
@@ -51,10 +53,10 @@ struct SimulatedMachine<M: Machine> {
         into queue: inout EventQueue
     ) throws {
         try fireDeadlines(until: now, policy, &slots, into: &queue)
-        append(
-            try aggregate.decide(
-                .command(command), Origin(id: id), at: now, policy: policy, slots: &slots, encoded: false),
-            to: &queue)
+        let wrap = wrap
+        try aggregate.decideInPlace(.command(command), Origin(id: id), at: now, policy: policy, slots: &slots) {
+            queue.append(($1, wrap($0)))
+        }
     }
 
     /// Decides an event of another machine after all deadlines up to its time. Ignores an event that the machine does
@@ -64,14 +66,13 @@ struct SimulatedMachine<M: Machine> {
     ) throws {
         guard M.follows.contains(event.type) else { return }
         try fireDeadlines(until: event.time, policy, &slots, into: &queue)
-        do throws(M.Refusal) {
-            append(
-                try aggregate.decide(
-                    .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots,
-                    encoded: false),
-                to: &queue)
-        } catch {
-            if let unreadable = error.unreadable { throw unreadable }
+        let wrap = wrap
+        do {
+            try aggregate.decideInPlace(
+                .event(event), Origin(following: event), at: event.time, policy: policy, slots: &slots
+            ) { queue.append(($1, wrap($0))) }
+        } catch let refusal as M.Refusal {
+            if let unreadable = refusal.unreadable { throw unreadable }
         }
     }
 
@@ -88,10 +89,6 @@ struct SimulatedMachine<M: Machine> {
 
     /// Whether the state equals the fold of the logged events.
     var equalsFold: Bool { folded.map { $0.state.binary == aggregate.state.binary } ?? true }
-
-    private func append(_ events: (own: [M.OwnEvent], sealed: [Event]), to queue: inout EventQueue) {
-        for (own, sealed) in zip(events.own, events.sealed) { queue.append((sealed, wrap(own))) }
-    }
 }
 
 /// The limits of the four machines.

@@ -116,13 +116,12 @@ extension LifecycleMachine {
     }
 
     private mutating func change(_ app: String?, at time: Instant, _ body: (inout InstalledApp) -> Void) {
-        guard let app, var record = apps[app] else { return }
-        let state = record.state
-        body(&record)
-        if record.state != state { record.stateSince = time }
-        if !record.state.isForeground { record.usedUntil = nil }
-        if let due = answerDue(calledAt: time) { record.scheduleAnswers(at: due) }
-        apps[app] = record
+        guard let app, let index = apps.index(forKey: app) else { return }
+        let state = known[index].state
+        body(&apps.values[index])
+        if known[index].state != state { apps.values[index].stateSince = time }
+        if !known[index].state.isForeground { apps.values[index].usedUntil = nil }
+        if let due = answerDue(calledAt: time) { apps.values[index].scheduleAnswers(at: due) }
     }
 
     private mutating func toFrontOfSwitcher(_ app: String?) {

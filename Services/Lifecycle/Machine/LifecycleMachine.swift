@@ -68,7 +68,18 @@ public struct LifecycleMachine: Machine {
     ]
 
     /// The app on screen; nil if there is none.
-    public var foreground: String? { apps.elements.first { $0.value.state.isForeground }?.key }
+    public var foreground: String? {
+        let apps = known
+        return apps.indices.first { apps[$0].state.isForeground }.map { self.apps.keys[$0] }
+    }
+
+    /// The apps in their order, for access to single fields by index. A loop over the apps would copy each large value.
+    var known: [InstalledApp] { apps.values.elements }
+
+    /// Returns the state of an app; `notRunning` if it is not installed.
+    public func appState(_ app: String) -> AppState {
+        apps.index(forKey: app).map { known[$0].state } ?? .notRunning
+    }
 
     /// Returns the next change of an app by time alone. HealthKit delivers nothing while the device is off.
     func nextDeadline(of app: InstalledApp) -> Instant? {
@@ -76,8 +87,13 @@ public struct LifecycleMachine: Machine {
     }
 
     public var nextDeadline: Instant? {
-        let limit = apps.values.compactMap(nextDeadline).min()
-        return [limit, sleepDue, nextAnswer].compactMap(\.self).min()
+        let apps = known
+        var next = [sleepDue, nextAnswer].compactMap(\.self).min()
+        for index in apps.indices where apps[index].mayHaveDeadline {
+            guard let moment = nextDeadline(of: apps[index]) else { continue }
+            next = next.map { min($0, moment) } ?? moment
+        }
+        return next
     }
 
     public static func decide(

@@ -130,9 +130,8 @@ extension PushMachine {
     }
 
     private mutating func change(_ notification: String, _ body: (inout PushMessage) -> Void) {
-        guard var message = messages[notification] else { return }
-        body(&message)
-        messages[notification] = message
+        guard let index = messages.index(forKey: notification) else { return }
+        body(&messages.values[index])
     }
 
     /// Removes an acknowledged notification without a wake. Shows it if it has an alert, and if its wake is over or runs

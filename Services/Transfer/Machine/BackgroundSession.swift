@@ -44,6 +44,12 @@ extension TransferMachine {
         }
     }
 
+    /// Whether an app has a session. Most devices have none most of the time.
+    var hasSessions: Bool {
+        let views = apps.values.elements
+        return views.indices.contains { !views[$0].sessions.isEmpty }
+    }
+
     /// A session; nil if the app has no session with this identifier.
     public internal(set) subscript(_ key: SessionKey) -> BackgroundSession? {
         get { apps[key.app]?.sessions[key.session] }

@@ -125,9 +125,9 @@ extension TransferMachine {
     mutating func changeSession(
         _ app: String?, _ id: String, _ body: (inout BackgroundSession) -> Void
     ) {
-        guard let app, var session = apps[app]?.sessions[id] else { return }
-        body(&session)
-        apps[app]?.sessions[id] = session
+        guard let app, let view = apps.index(forKey: app), let index = apps.values[view].sessions.index(forKey: id)
+        else { return }
+        body(&apps.values[view].sessions.values[index])
     }
 
     private mutating func changeAllSessions(_ body: (inout BackgroundSession) -> Void) {

@@ -58,6 +58,7 @@ public struct TransferMachine: Machine {
     }
 
     public var nextDeadline: Instant? {
+        guard hasSessions else { return nil }
         var earliest: Instant?
         for (_, session) in sessions {
             var moments = [session.finishing?.countdown.until].compactMap { $0 }
@@ -152,6 +153,7 @@ extension Decision<TransferMachine> {
 
     /// Starts and stops attempts, notifies the apps, and ends invalidated sessions.
     fileprivate mutating func settle() {
+        guard state.hasSessions else { return }
         let sessions = state.sessions.map(\.key)
         for session in sessions { arrange(session) }
         for session in sessions { tell(session) }

@@ -58,8 +58,9 @@ extension Decision<LifecycleMachine> {
 
     /// Pauses the location updates of a device that does not move.
     mutating func pauseUpdates() {
-        for (app, record) in state.apps {
-            guard let due = record.updatesPauseDue, due <= now else { continue }
+        let apps = state.known
+        for (index, app) in state.apps.keys.enumerated() where !apps[index].activities.isEmpty {
+            guard let due = apps[index].updatesPauseDue, due <= now else { continue }
             emit(
                 .activityStopped(
                     .init(activity: .location, app: app, callbacks: [.didPauseLocationUpdates], cause: .paused)))

@@ -58,7 +58,7 @@ extension Decision<LifecycleMachine> {
     /// Applies the rules of the background after each change: stops forbidden activities and gives expiration orders.
     /// Suspends an app without work, or kills it for a file lock.
     mutating func settle(_ app: String) {
-        guard state.apps[app]?.state == .background else { return }
+        guard state.appState(app) == .background else { return }
         stopActivitiesNotAllowed(app)
         guard let record = state.apps[app] else { return }
         orderExpirations(app, record)

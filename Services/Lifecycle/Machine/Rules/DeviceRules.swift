@@ -22,9 +22,10 @@ extension Decision<LifecycleMachine> {
         let takesPrewarmed =
             report.memoryPressure.map { $0 != .normal } ?? false && state.apps.values.contains { $0.prewarmedAt != nil }
         if state.conditions.merging(report) != state.conditions || takesPrewarmed {
-            let before = state
+            // A copy of the state makes changes more expensive.
+            let before = report.lowPowerMode != nil || report.network != nil ? state : nil
             emit(.conditionsChanged(.init(conditions: report)))
-            if report.lowPowerMode != nil || report.network != nil { tellRefreshStatus(since: before) }
+            if let before { tellRefreshStatus(since: before) }
             tellOfPlaces()
         }
         if locksNow { clearForeground(.locked) }

@@ -36,6 +36,8 @@ extension Decision<LifecycleMachine> {
     /// Delivers the samples that are due. A refused wake counts as a delivery: the app reads these samples with
     /// the next ones.
     mutating func deliverHealth() {
+        let apps = state.known
+        guard apps.indices.contains(where: { !apps[$0].health.isEmpty }) else { return }
         for app in state.apps.keys { reviewHealth(app) }
         guard state.isPoweredOn else { return }
         for app in state.apps.keys {

@@ -32,6 +32,13 @@ extension InstalledApp {
         return taskDeadline - LifecyclePolicy.expirationNotice
     }
 
+    /// Whether any of the members is in use that ``nextDeadline`` and ``healthDue`` depend on. Most apps have no deadline
+    /// most of the time, and this check is cheap.
+    var mayHaveDeadline: Bool {
+        !pendingCallbacks.isEmpty || !wakes.isEmpty || !tasks.isEmpty || !activities.isEmpty || !health.isEmpty
+            || hasPlaces
+    }
+
     var nextDeadline: Instant? {
         let wakeTimes = wakes.values.flatMap { [$0.deadline, $0.noticeDue] }.compactMap(\.self)
         let others = [expirationOrderDue, placesDue, updatesPauseDue].compactMap(\.self)
@@ -95,9 +102,11 @@ extension Decision<LifecycleMachine> {
 
     /// Gives notices that are due when a limit begins, because the remaining time is shorter than the notice.
     mutating func giveNotices() {
-        for (app, record) in state.apps {
-            orderExpirations(app, record)
-            ageWakes(app, record)
+        let apps = state.known
+        for (index, app) in state.apps.keys.enumerated() where !apps[index].tasks.isEmpty || !apps[index].wakes.isEmpty
+        {
+            orderExpirations(app, apps[index])
+            ageWakes(app, apps[index])
         }
     }
 

@@ -41,7 +41,9 @@ extension Decision<LifecycleMachine> {
 
     /// Emits the crossings, changes of conditions and significant changes that are due.
     mutating func tellOfPlaces() {
-        for (app, record) in state.apps {
+        let apps = state.known
+        for (index, app) in state.apps.keys.enumerated() where apps[index].hasPlaces {
+            let record = apps[index]
             for (identifier, region) in record.regions {
                 guard let due = region.crossingDue, due <= now, let wasInside = region.isInside else { continue }
                 let isWanted = wasInside ? region.region.notifyOnExit : region.region.notifyOnEntry
@@ -121,22 +123,29 @@ extension LifecycleMachine {
 
     /// Meters each app whose power changes.
     mutating func meterEnergy(at time: Instant) {
-        for (id, app) in apps {
-            let monitoring = isPoweredOn && app.monitorsPlaces ? EnergyLedger.monitoringPower : 0
-            let isUpdated = isPoweredOn && app.activities[ActivityKind.location.rawValue] != nil
+        for index in apps.values.indices {
+            let apps = known
+            let isIdle = !apps[index].hasPlaces && apps[index].activities.isEmpty
+            let monitoring =
+                !isIdle && isPoweredOn && apps[index].monitorsPlaces ? EnergyLedger.monitoringPower : 0
+            let isUpdated = !isIdle && isPoweredOn && apps[index].activities[ActivityKind.location.rawValue] != nil
             let updates = isUpdated ? EnergyLedger.updatesPower : 0
-            guard (monitoring, updates) != (app.energy.monitoringMilliwatts, app.energy.updatesMilliwatts) else {
-                continue
-            }
-            var energy = app.energy.metered(at: time)
+            var energy = apps[index].energy
+            guard (monitoring, updates) != (energy.monitoringMilliwatts, energy.updatesMilliwatts) else { continue }
+            energy = energy.metered(at: time)
             energy.monitoringMilliwatts = monitoring
             energy.updatesMilliwatts = updates
-            apps[id]?.energy = energy
+            self.apps.values[index].energy = energy
         }
     }
 }
 
 extension InstalledApp {
+    /// Whether the app monitors regions, conditions or significant changes.
+    var hasPlaces: Bool {
+        !regions.isEmpty || !beaconRegions.isEmpty || !monitors.isEmpty || significantChanges != nil
+    }
+
     /// The time of the next crossing, change of a condition or significant change.
     var placesDue: Instant? {
         let crossings = regions.values.compactMap(\.crossingDue) + beaconRegions.values.compactMap(\.crossingDue)

@@ -63,7 +63,8 @@ extension Decision<LifecycleMachine> {
 
     /// Delivers the events that wait for an open monitor of an app whose code may get locations now.
     mutating func deliverMonitorEvents() {
-        for app in state.apps.keys {
+        let apps = state.known
+        for (index, app) in state.apps.keys.enumerated() where !apps[index].monitors.isEmpty {
             while let waiting = state.apps[app]?.waitingMonitorEvents, !waiting.isEmpty {
                 for (monitor, identifier, state) in waiting {
                     emit(

@@ -50,19 +50,20 @@ extension LifecycleMachine {
     var isKeptAwakeByApp: Bool {
         // A deadline depends on the state alone, so a deployment can't override this feature.
         let tasksDo = registration.map { !Generations.standard[$0.profile].has(.tasksNeedAwakeDevice) } ?? false
-        return apps.values.contains { $0.keepsAwake(tasksDo: tasksDo) }
+        let apps = known
+        return apps.indices.contains { apps[$0].keepsAwake(tasksDo: tasksDo) }
     }
 
     mutating func apply(_ event: LifecycleEvent.DeviceAwoke, at time: Instant) {
         awakeUntil = max(awakeUntil ?? event.until, event.until)
         guard !isAwake else { return }
         isAwake = true
-        for app in apps.keys { apps[app]?.startTaskClock(at: time, isAwake: true) }
+        for index in apps.values.indices { apps.values[index].startTaskClock(at: time, isAwake: true) }
     }
 
     mutating func applySleep(at time: Instant) {
         isAwake = false
         awakeUntil = nil
-        for app in apps.keys { apps[app]?.stopTaskClock(at: time) }
+        for index in apps.values.indices { apps.values[index].stopTaskClock(at: time) }
     }
 }

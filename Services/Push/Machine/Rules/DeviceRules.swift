@@ -57,7 +57,7 @@ extension Decision<PushMachine> {
 
     /// Updates the conditions, and sends or disconnects accordingly.
     private mutating func change(_ body: (inout PushEvent.ConditionsChanged) -> Void) {
-        let before = state
+        let before = (conditions: state.conditions, isPowerFriendly: state.isPowerFriendly)
         var conditions = state.conditions
         body(&conditions)
         guard conditions != before.conditions else { return }
