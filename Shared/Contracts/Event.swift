@@ -19,12 +19,12 @@ public struct Event: Sendable, Equatable {
     /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
     public var traceparent: String?
-    /// JSON text with sorted members. An event with its ``family`` in memory encodes it at each access.
+    /// JSON text with sorted members. An event with its data in memory encodes it at each access.
     public var data: [UInt8] {
         get {
             switch content {
             case .json(let text): text
-            case .memory(let family): family.data.jsonBytes
+            case .memory(let emitted): emitted.data.jsonBytes
             }
         }
         set { content = .json(newValue) }
@@ -36,13 +36,13 @@ public struct Event: Sendable, Equatable {
 
     private enum Content: Sendable {
         case json([UInt8])
-        case memory(any EventFamily)
+        case memory(any EmittedData)
     }
 
     /// The data in memory; nil for an event that was read from a log.
-    public var family: (any EventFamily)? {
-        guard case .memory(let family) = content else { return nil }
-        return family
+    public var emitted: (any EmittedData)? {
+        guard case .memory(let emitted) = content else { return nil }
+        return emitted
     }
 
     /// Creates an event without a position.
@@ -65,9 +65,10 @@ public struct Event: Sendable, Equatable {
 
     /// Creates an event without a position, with its data in memory. Nothing is encoded before ``data`` is needed.
     public init<F: EventFamily>(
-        id: UUID, family: F, key: AggregateKey, time: Instant, correlation: UUID, causation: UUID?, traceparent: String?
+        id: UUID, emitted: Emitted<F>, key: AggregateKey, time: Instant, correlation: UUID, causation: UUID?,
+        traceparent: String?
     ) {
-        let data = family.data
+        let data = emitted.family.data
         self.id = id
         source = F.source
         type = Swift.type(of: data).type
@@ -78,7 +79,7 @@ public struct Event: Sendable, Equatable {
         self.correlation = correlation
         self.causation = causation
         self.traceparent = traceparent
-        content = .memory(family)
+        content = .memory(emitted)
     }
 
     public static func == (left: Event, right: Event) -> Bool {
@@ -89,17 +90,14 @@ public struct Event: Sendable, Equatable {
             && left.offset == right.offset
     }
 
-    /// Appends the event without its position and its trace context. Equal events have equal bytes.
+    /// Appends the id with its time, the type and the data. The id derives from the key, the input and all earlier ids of the
+    /// decision, so different events have different bytes.
     public func write(to binary: inout BinaryWriter) {
         withUnsafeBytes(of: id.uuid) { binary.append(contentsOf: $0) }
-        withUnsafeBytes(of: correlation.uuid) { binary.append(contentsOf: $0) }
-        if let causation { withUnsafeBytes(of: causation.uuid) { binary.append(contentsOf: $0) } }
         type.write(to: &binary)
-        key.write(to: &binary)
-        time.write(to: &binary)
         switch content {
         case .json(let text): binary.append(contentsOf: text)
-        case .memory(let family): family.data.write(to: &binary)
+        case .memory(let emitted): emitted.data.write(to: &binary)
         }
     }
 
@@ -129,23 +127,42 @@ public struct Event: Sendable, Equatable {
     }
 }
 
+/// The data of an event in memory.
+public protocol EmittedData: AnyObject, Sendable {
+    var data: any EventData { get }
+}
+
+/// An event of a service in memory. A reference, because its copies in queues are many.
+public final class Emitted<Family: EventFamily>: EmittedData {
+    public let family: Family
+
+    public init(_ family: Family) { self.family = family }
+
+    public var data: any EventData { family.data }
+}
+
 extension UUID {
     /// The lower-case text of RFC 9562.
     public var lowercased: String {
+        String(unsafeUninitializedCapacity: 36) {
+            writeLowercased(to: UnsafeMutableRawBufferPointer($0))
+            return 36
+        }
+    }
+
+    /// Writes the 36 bytes of the lower-case text.
+    func writeLowercased(to text: UnsafeMutableRawBufferPointer) {
         let digits: StaticString = "0123456789abcdef"
-        return withUnsafeBytes(of: uuid) { bytes in
-            String(unsafeUninitializedCapacity: 36) { text in
-                var index = 0
-                for (number, byte) in bytes.enumerated() {
-                    if [4, 6, 8, 10].contains(number) {
-                        text[index] = UInt8(ascii: "-")
-                        index += 1
-                    }
-                    text[index] = digits.utf8Start[Int(byte >> 4)]
-                    text[index + 1] = digits.utf8Start[Int(byte & 0x0F)]
-                    index += 2
+        withUnsafeBytes(of: uuid) { bytes in
+            var index = 0
+            for (number, byte) in bytes.enumerated() {
+                if number == 4 || number == 6 || number == 8 || number == 10 {
+                    text[index] = UInt8(ascii: "-")
+                    index += 1
                 }
-                return index
+                text[index] = digits.utf8Start[Int(byte >> 4)]
+                text[index + 1] = digits.utf8Start[Int(byte & 0x0F)]
+                index += 2
             }
         }
     }

@@ -66,8 +66,8 @@ public enum ContractError: Error, Sendable, Equatable, CustomStringConvertible {
 extension EventFamily {
     /// Reads the data of an event. Does not decode data in memory.
     public init(_ event: Event) throws(ContractError) {
-        if let family = event.family as? Self {
-            self = family
+        if let emitted = event.emitted as? Emitted<Self> {
+            self = emitted.family
         } else {
             try self.init(type: event.type, version: event.version, data: event.data)
         }

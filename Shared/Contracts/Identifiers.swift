@@ -29,6 +29,20 @@ public struct DecisionIdentifiers: Sendable {
         next().withUnsafeBytes { UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
     }
 
+    /// Returns the seed of a service's decision on an event: the same as `derived(name, id.lowercased)`, without texts in
+    /// between.
+    public static func derived(_ name: String, following id: UUID) -> UUID {
+        let name = name.utf8
+        return withUnsafeTemporaryAllocation(byteCount: name.count + 37, alignment: 1) { bytes in
+            bytes.copyBytes(from: name)
+            bytes[name.count] = 0x1F
+            id.writeLowercased(to: UnsafeMutableRawBufferPointer(rebasing: bytes[(name.count + 1)...]))
+            var hash = SHA256()
+            hash.update(bufferPointer: UnsafeRawBufferPointer(bytes))
+            return hash.finalize().withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+        }
+    }
+
     /// Returns the id of an input that is derived from others: the first 16 bytes of the SHA-256 hash.
     public static func derived(_ parts: String...) -> UUID {
         var bytes: [UInt8] = []

@@ -31,7 +31,7 @@ extension Aggregate {
     @inlinable
     public mutating func decideInPlace(
         _ input: Input<M.Command>, _ origin: Origin, at arrival: Instant, policy: M.Policy, slots: inout SlotAllocator,
-        _ hand: (M.OwnEvent, Event) -> Void
+        _ hand: (Emitted<M.OwnEvent>, Event) -> Void
     ) throws {
         if !isKnownUniquelyReferenced(&snapshot) { snapshot = Snapshot(snapshot.state) }
         let moment = max(now, arrival)
@@ -53,10 +53,11 @@ extension Aggregate {
             let id = decision.eventID()
             let shared = correlation ?? id
             correlation = shared
+            let emitted = Emitted(family)
             hand(
-                family,
+                emitted,
                 Event(
-                    id: id, family: family, key: key, time: moment, correlation: shared, causation: origin.causation,
+                    id: id, emitted: emitted, key: key, time: moment, correlation: shared, causation: origin.causation,
                     traceparent: origin.traceparent))
         }
         snapshot.nextDeadline = decision.currentState.nextDeadline
@@ -73,7 +74,7 @@ extension Aggregate {
     /// - Throws: ``StuckDeadline``.
     @inlinable
     public mutating func fireDeadlineInPlace(
-        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator, _ hand: (M.OwnEvent, Event) -> Void
+        _ due: Instant, policy: M.Policy, slots: inout SlotAllocator, _ hand: (Emitted<M.OwnEvent>, Event) -> Void
     ) throws {
         let former = eventCount
         try decideInPlace(.deadline(due), Origin(id: deadlineID(due)), at: due, policy: policy, slots: &slots, hand)

@@ -212,7 +212,8 @@ public struct Aggregate<M: Machine>: Sendable {
             let shared = correlation ?? id
             correlation = shared
             var event = Event(
-                id: id, family: family, key: key, time: moment, correlation: shared, causation: origin.causation,
+                id: id, emitted: Emitted(family), key: key, time: moment, correlation: shared,
+                causation: origin.causation,
                 traceparent: origin.traceparent)
             event.data = event.data
             return event

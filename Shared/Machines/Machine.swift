@@ -146,6 +146,6 @@ public struct Decision<M: Machine>: Sendable {
     private mutating func prepareIdentifiers() {
         guard identifiers == nil else { return }
         identifiers = DecisionIdentifiers(
-            seed: follows ? DecisionIdentifiers.derived(M.name, inputID.lowercased) : inputID)
+            seed: follows ? DecisionIdentifiers.derived(M.name, following: inputID) : inputID)
     }
 }

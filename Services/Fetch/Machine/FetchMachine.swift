@@ -84,6 +84,7 @@ public struct FetchMachine: Machine {
     public static func decide(
         _ input: Input<FetchCommand>, _ decision: inout Decision<FetchMachine>
     ) throws(FetchRefusal) {
+        let wasInUse = decision.state.isAnyInForeground
         switch input {
         case .command(let command): try decision.handle(command)
         case .event(let event):
@@ -96,7 +97,7 @@ public struct FetchMachine: Machine {
             decision.enforceTaskDeadlines()
             decision.giveUpContinuedTasks()
         }
-        decision.scheduleTouched()
+        decision.scheduleTouched(wasInUse)
     }
 }
 
@@ -116,12 +117,14 @@ extension Decision<FetchMachine> {
     }
 
     /// Schedules the apps that an event affects. Time alone changes no choice.
-    fileprivate mutating func scheduleTouched() {
+    ///
+    /// - Parameter wasInUse: Whether an app was in the foreground before the decision.
+    fileprivate mutating func scheduleTouched(_ wasInUse: Bool) {
         guard state.profile != nil, !events.isEmpty else { return }
         startContinuedTasks()
         var touched: OrderedSet<String> = []
         for event in events {
-            guard let app = event.touchedApp else {
+            guard let app = event.touchedApp(changesUse: wasInUse != state.isAnyInForeground) else {
                 touched = state.apps.keys
                 break
             }
@@ -185,13 +188,17 @@ extension ScheduledApp {
 
 extension FetchEvent {
     /// The only app whose next wakes the event can change; nil if it can change those of several.
-    fileprivate var touchedApp: String? {
+    ///
+    /// - Parameter changesUse: Whether an app came to the foreground when none was there, or the last one left.
+    fileprivate func touchedApp(changesUse: Bool) -> String? {
         switch self {
         case .intervalSet, .refreshDue, .refreshStarted, .taskSubmitted, .taskCancelled, .taskDue, .taskStarted,
             .taskStopped:
             data.app
-        // A suspension changes no choice of another app.
-        case .appUpdated(let event) where event.state == .suspended: event.app
+        // A change of the state alone changes no choice of another app, unless it changes the use of the device.
+        case .appUpdated(let event)
+        where event.state == .suspended || !changesUse && event == .init(app: event.app, state: event.state):
+            event.app
         // The foreground app and the spending of the device affect all apps.
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,
             .refreshRecorded, .taskRecorded, .refreshScheduled, .taskScheduled, .outageRecorded:

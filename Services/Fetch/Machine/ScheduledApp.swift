@@ -64,6 +64,9 @@ public struct ScheduledApp: Record, Equatable {
         return !profile.has(.backgroundTaskScheduler) || permittedTaskIdentifiers.isEmpty
     }
 
+    /// Whether a task request is pending or runs.
+    var hasTasks: Bool { !tasks.isEmpty || runningTask != nil }
+
     /// The next deadline of the app.
     var nextDeadline: Instant? {
         let refresh = running?.answerBy ?? wait?.at

@@ -43,7 +43,7 @@ extension DeviceSimulation {
         case .transfer: try transfer.fold(event)
         case .push(let own):
             try push.fold(event)
-            examine(own, at: event.time, context.policies.push, hold)
+            examine(own.family, at: event.time, context.policies.push, hold)
         }
     }
 

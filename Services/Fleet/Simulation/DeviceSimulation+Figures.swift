@@ -13,10 +13,10 @@ extension DeviceSimulation {
     /// - Parameter app: The app of the event; nil if it has none.
     mutating func observe(_ event: MachineEvent, _ app: Int?, at time: Instant, _ context: inout PartitionContext) {
         switch event {
-        case .lifecycle(let event): if let app { observe(event, app, at: time, &context) }
-        case .fetch(let event): if let app { observe(event, app, at: time, &context) }
-        case .push(let event): observe(event, at: time, &context)
-        case .transfer(let event): observe(event, at: time, &context)
+        case .lifecycle(let event): if let app { observe(event.family, app, at: time, &context) }
+        case .fetch(let event): if let app { observe(event.family, app, at: time, &context) }
+        case .push(let event): observe(event.family, at: time, &context)
+        case .transfer(let event): observe(event.family, at: time, &context)
         }
     }
 

@@ -18,9 +18,9 @@ extension DeviceSimulation {
     /// - Parameter app: The app of the event; nil if it has none.
     mutating func react(to event: MachineEvent, _ app: Int?, _ context: inout PartitionContext) {
         switch event {
-        case .lifecycle(let event): if let app { react(to: event, of: app, &context) }
-        case .push(let event): react(to: event, &context)
-        case .transfer(let event): react(to: event, &context)
+        case .lifecycle(let event): if let app { react(to: event.family, of: app, &context) }
+        case .push(let event): react(to: event.family, &context)
+        case .transfer(let event): react(to: event.family, &context)
         case .fetch: break
         }
         if push.state.connection == nil, !isConnecting, push.state.isKnown, isReachable {

@@ -128,10 +128,19 @@ struct DeviceSimulation {
         while let (event, own) = queue.popFirst() {
             context.log.append(event)
             if check != nil { try examine(event, own, &context) }
-            try lifecycle.deliver(event, context.policies.lifecycle, &context.noSlots, into: &queue)
-            try fetch.deliver(event, context.policies.fetch, &context.fetchSlots, into: &queue)
-            try push.deliver(event, context.policies.push, &context.noSlots, into: &queue)
-            try transfer.deliver(event, context.policies.transfer, &context.noSlots, into: &queue)
+            let source = own.number
+            if context.follows.lifecycle[source] {
+                try lifecycle.deliver(event, context.policies.lifecycle, &context.noSlots, into: &queue)
+            }
+            if context.follows.fetch[source] {
+                try fetch.deliver(event, context.policies.fetch, &context.fetchSlots, into: &queue)
+            }
+            if context.follows.push[source] {
+                try push.deliver(event, context.policies.push, &context.noSlots, into: &queue)
+            }
+            if context.follows.transfer[source] {
+                try transfer.deliver(event, context.policies.transfer, &context.noSlots, into: &queue)
+            }
             trails.note(event, own)
             let app = event.app.flatMap { context.appIndexes[$0] }
             observe(own, app, at: event.time, &context)

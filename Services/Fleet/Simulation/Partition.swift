@@ -11,6 +11,7 @@ struct PartitionContext {
     let payloads: [JSONPayload]
     let seedText: String
     let appIndexes: [String: Int]
+    let follows = FollowedServices()
     var fetchSlots: SlotAllocator
     /// For machines without a ceiling.
     var noSlots = SlotAllocator(ceiling: nil)

@@ -29,7 +29,7 @@ struct PushTrails {
             if recent.count > Self.mostRecent { recent.removeFirst() }
             return
         }
-        guard let status = push.status, steps[status.notification] != nil else { return }
+        guard let status = push.family.status, steps[status.notification] != nil else { return }
         let cause = event.causation.flatMap { id in recent.last { $0.id == id } }
         steps[status.notification]?.append(Step(at: event.time, status: status, cause: cause))
     }

@@ -11,10 +11,35 @@ import TransferCore
 
 /// An event of one of the four machines, as the machine emitted it.
 enum MachineEvent {
-    case lifecycle(LifecycleEvent)
-    case fetch(FetchEvent)
-    case push(PushEvent)
-    case transfer(TransferEvent)
+    case lifecycle(Emitted<LifecycleEvent>)
+    case fetch(Emitted<FetchEvent>)
+    case push(Emitted<PushEvent>)
+    case transfer(Emitted<TransferEvent>)
+
+    /// The services in the order of ``number``.
+    static let sources = [LifecycleEvent.source, FetchEvent.source, PushEvent.source, TransferEvent.source]
+
+    var number: Int {
+        switch self {
+        case .lifecycle: 0
+        case .fetch: 1
+        case .push: 2
+        case .transfer: 3
+        }
+    }
+}
+
+/// The services whose events each machine follows. It saves most look-ups of types.
+struct FollowedServices: Sendable {
+    let lifecycle = Self.services(LifecycleMachine.self)
+    let fetch = Self.services(FetchMachine.self)
+    let push = Self.services(PushMachine.self)
+    let transfer = Self.services(TransferMachine.self)
+
+    /// Returns for each ``MachineEvent/number`` whether the machine follows an event of the service.
+    private static func services<M: Machine>(_ machine: M.Type) -> [Bool] {
+        MachineEvent.sources.map { source in M.follows.contains { $0.hasPrefix(source + ".") } }
+    }
 }
 
 /// The emitted events of a device that no other machine has handled yet, in the order of emission.
@@ -25,9 +50,9 @@ struct SimulatedMachine<M: Machine> {
     private(set) var aggregate: Aggregate<M>
     /// The fold of the logged events, to compare with the state; nil without checks.
     private(set) var folded: Aggregate<M>?
-    private let wrap: @Sendable (M.OwnEvent) -> MachineEvent
+    private let wrap: @Sendable (Emitted<M.OwnEvent>) -> MachineEvent
 
-    init(_ key: AggregateKey, checks: Bool, _ wrap: @escaping @Sendable (M.OwnEvent) -> MachineEvent) {
+    init(_ key: AggregateKey, checks: Bool, _ wrap: @escaping @Sendable (Emitted<M.OwnEvent>) -> MachineEvent) {
         aggregate = Aggregate(key: key)
         folded = checks ? Aggregate(key: key) : nil
         self.wrap = wrap

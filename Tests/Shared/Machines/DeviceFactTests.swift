@@ -52,20 +52,23 @@ import Timeline
         let id = DecisionIdentifiers.derived("in memory")
         let data = LifecycleEvent.AppSuspended(app: "a")
         let memory = Event(
-            id: id, family: LifecycleEvent.appSuspended(data), key: .device("d"), time: .epoch, correlation: id,
+            id: id, emitted: Emitted(LifecycleEvent.appSuspended(data)), key: .device("d"), time: .epoch,
+            correlation: id,
             causation: nil, traceparent: nil)
         let logged = Event(
             id: id, source: "lifecycle", type: LifecycleEvent.AppSuspended.type, version: 1, key: .device("d"),
             app: "a", time: .epoch, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes)
         #expect(memory.cloudEvent == logged.cloudEvent)
         #expect(memory == logged)
-        #expect(memory.family != nil && logged.family == nil)
+        #expect(memory.emitted != nil && logged.emitted == nil)
         #expect(try LifecycleEvent(memory) == LifecycleEvent(logged))
         #expect(throws: ContractError.unknownType(LifecycleEvent.AppSuspended.type)) { try PushEvent(memory) }
         let other = Event(
-            id: id, family: LifecycleEvent.appSuspended(.init(app: "b")), key: .device("d"), time: .epoch,
+            id: id, emitted: Emitted(LifecycleEvent.appSuspended(.init(app: "b"))), key: .device("d"), time: .epoch,
             correlation: id, causation: nil, traceparent: nil)
         #expect(memory != other)
+        #expect(
+            DecisionIdentifiers.derived("push", following: id) == DecisionIdentifiers.derived("push", id.lowercased))
     }
 
     @Test func `an unreadable event is refused`() {

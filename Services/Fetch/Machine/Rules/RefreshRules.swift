@@ -29,11 +29,11 @@ extension Decision<FetchMachine> {
 
     /// Starts the refreshes whose time has come and gives up unanswered ones.
     mutating func enforceDeadlines() {
-        let apps = state.known
+        // The loop holds no copy of the apps, because that makes changes more expensive.
         for (index, name) in state.apps.keys.enumerated() {
-            if let running = apps[index].running, running.answerBy <= now {
+            if let running = state.known[index].running, running.answerBy <= now {
                 record(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
-            } else if let at = apps[index].wait?.at, at <= now {
+            } else if let at = state.known[index].wait?.at, at <= now {
                 due(name, simulated: false)
             }
         }
@@ -41,10 +41,7 @@ extension Decision<FetchMachine> {
 
     /// Plans the next refresh of each app. If the best time has not changed, its reservation stays and no event follows.
     mutating func schedule(_ names: [String]) {
-        for name in names {
-            guard let app = state.apps[name], app.running == nil else { continue }
-            let plan = evaluation(app).plan(key, now: now)
-            guard !isKept(app.wait, plan) else { continue }
+        for (name, wait, plan) in plans(of: names) {
             var event = FetchEvent.RefreshScheduled()
             event.app = name
             if let plan {
@@ -54,14 +51,24 @@ extension Decision<FetchMachine> {
                 if let aim = plan.aim {
                     let start = max(now, plan.start)
                     // For the same best time the former reservation is still good.
-                    let held = app.wait?.best == aim ? app.wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
+                    let held = wait?.best == aim ? wait?.at.flatMap { $0 >= start ? $0 : nil } : nil
                     let at = held ?? place(aim, from: start, of: name)
                     event.at = at
                     event.aim = at == aim ? nil : aim
-                    event.ceiling = held == nil ? slots.ceiling : app.wait?.ceiling
+                    event.ceiling = held == nil ? slots.ceiling : wait?.ceiling
                 }
             }
             emit(.refreshScheduled(event))
+        }
+    }
+
+    /// Returns the new plans of apps that differ from their waits. No plan depends on another one.
+    private func plans(of names: [String]) -> [(app: String, wait: Wait?, plan: Plan?)] {
+        let device = state
+        return names.compactMap { name in
+            guard let app = device.apps[name], app.running == nil else { return nil }
+            let plan = Evaluation(device: device, app: app, policy: policy).plan(key, now: now)
+            return isKept(app.wait, plan) ? nil : (name, app.wait, plan)
         }
     }
 

@@ -83,9 +83,10 @@ extension Evaluation {
         let hours = hours(from: from, to: max(from, earliest) + policy.horizon)
         var best: (moment: Instant, value: Int)?
         var index = grid.first(from: from)
-        let next = grid.moment(index)
-        var last = next
-        while case let moment = grid.moment(index), moment <= earliest + policy.horizon {
+        var moment = grid.moment(index)
+        var last = moment
+        let end = earliest + policy.horizon
+        while moment <= end {
             let age = moment - earliest
             // From here on, the cost of waiting exceeds the gain of any slot.
             if let best, most - policy.cost(of: age, effectiveInterval) <= best.value { break }
@@ -96,6 +97,7 @@ extension Evaluation {
             }
             last = moment
             index += 1
+            moment = grid.moment(index)
         }
         return best?.moment ?? last
     }

@@ -72,8 +72,8 @@ extension Decision<FetchMachine> {
 
     /// Starts the runs whose time has come and gives up unanswered ones.
     mutating func enforceTaskDeadlines() {
-        for name in state.apps.keys {
-            guard let app = state.apps[name] else { continue }
+        for (index, name) in state.apps.keys.enumerated() where state.known[index].hasTasks {
+            let app = state.known[index]
             if let running = app.runningTask {
                 guard running.answerBy <= now else { continue }
                 recordTask(name, running.startedAt == nil ? .refused : .timedOut, refusal: "unanswered")
@@ -86,8 +86,9 @@ extension Decision<FetchMachine> {
     /// Plans the run of each request. If the best time has not changed, its reservation stays and no event follows.
     mutating func scheduleTasks(_ names: [String]) {
         for name in names {
-            guard state.apps[name]?.tasks.isEmpty == false else { continue }
-            guard let app = state.apps[name], app.runningTask == nil else { continue }
+            guard let index = state.apps.index(forKey: name), state.known[index].hasTasks else { continue }
+            let app = state.known[index]
+            guard app.runningTask == nil else { continue }
             let evaluation = evaluation(app)
             for (identifier, task) in app.tasks {
                 let plan = evaluation.plan(for: task, key, now: now)

@@ -48,10 +48,11 @@ extension LifecycleMachine {
     }
 
     var isKeptAwakeByApp: Bool {
-        // A deadline depends on the state alone, so a deployment can't override this feature.
-        let tasksDo = registration.map { !Generations.standard[$0.profile].has(.tasksNeedAwakeDevice) } ?? false
         let apps = known
-        return apps.indices.contains { apps[$0].keepsAwake(tasksDo: tasksDo) }
+        if apps.indices.contains(where: { apps[$0].keepsAwake(tasksDo: false) }) { return true }
+        guard let registration, apps.indices.contains(where: { !apps[$0].tasks.isEmpty }) else { return false }
+        // A deadline depends on the state alone, so a deployment can't override this feature.
+        return !Generations.standard[registration.profile].has(.tasksNeedAwakeDevice)
     }
 
     mutating func apply(_ event: LifecycleEvent.DeviceAwoke, at time: Instant) {
