@@ -1,6 +1,7 @@
 import Contracts
 import EventLog
 import FetchCore
+import HTTPKit
 import RandomScenarios
 import Records
 import Timeline
