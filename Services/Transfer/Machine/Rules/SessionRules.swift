@@ -40,6 +40,7 @@ extension Decision<TransferMachine> {
     ) throws(TransferRefusal) {
         try require(.sharedContainers)
         guard state.apps[key.app] != nil else { throw .appNotInstalled(key.app) }
+        guard state.isPoweredOn else { throw .appNotRunning(.notRunning) }
         guard configuration.sharedContainerIdentifier != nil else { throw .sharedContainerRequired(key.session) }
     }
 

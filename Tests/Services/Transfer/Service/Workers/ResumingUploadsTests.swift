@@ -41,7 +41,7 @@ import Testing
         let done = try await suite.completed(1)
         #expect(done["error"] == .null && done["response"]?["status"]?.int == 201)
         #expect(done["bytesSent"]?.int == bytes.readableBytes)
-        let whole = try await suite.sql("SELECT id FROM transfer.uploads WHERE complete")
+        let whole = try await suite.sql("SELECT id FROM transfer.uploads WHERE is_complete")
         let stored = try await suite.send(.GET, suite.transferPort, "/uploads/\(whole)")
         #expect(stored.status == 200 && sha256(stored.body) == sha256(bytes))
         let count = try #require(Int(try await suite.sql("SELECT count(*) FROM transfer.uploads")))
@@ -88,7 +88,7 @@ import Testing
         let done = try await suite.completed(2)
         #expect(done["error"] == .null && done["bytesSent"]?.int == bytes.readableBytes)
         #expect(try await received(by: suite) == bytes.readableBytes)
-        #expect(try await suite.sql("SELECT count(*) FROM transfer.uploads WHERE complete") == "1")
+        #expect(try await suite.sql("SELECT count(*) FROM transfer.uploads WHERE is_complete") == "1")
     }
 
     // MARK: Requests on the wire
