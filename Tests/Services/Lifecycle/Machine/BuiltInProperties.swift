@@ -2,6 +2,7 @@ import Contracts
 import LifecycleCore
 import MachineTesting
 import Machines
+import OrderedCollections
 import RandomScenarios
 import Records
 import Testing

@@ -1,9 +1,11 @@
 import Contracts
 import EventLog
 import Foundation
+import LifecycleCore
 import Machines
 import Postgres
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 import Timeline

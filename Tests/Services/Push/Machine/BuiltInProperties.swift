@@ -1,6 +1,7 @@
 import Contracts
 import MachineTesting
 import Machines
+import OrderedCollections
 import PushCore
 import RandomScenarios
 import Records
