@@ -74,7 +74,7 @@ struct Story {
     /// Advances time through all deadlines until all services settle.
     func advance(_ seconds: Double) async throws {
         let answer = try await suite.call(
-            .POST, .ops, "/v1/clock/advance", ["seconds": .double(seconds), "timeout": 60]
+            .POST, .ops, "/v1/clock/advance", ["seconds": .double(seconds), "timeout": 60, "waitForDevices": 0]
         ).json
         #expect(answer["settled"]?.bool == true)
     }
