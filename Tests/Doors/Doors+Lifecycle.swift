@@ -40,7 +40,11 @@ extension Door {
         .rest(Power.self, ["event": "reboot"], \.lifecycle) { .power($0.event) },
         .rest(Interruption.self, ["kind": "call"], \.lifecycle) { .interrupt($0.kind) },
         .rest(
-            DeviceSettings.self, ["backgroundRefresh": "on", "restrictions": ["backgroundRefresh": false]], \.lifecycle
+            DeviceSettings.self,
+            [
+                "backgroundRefresh": "on", "restrictions": ["backgroundRefresh": false],
+                "summaryTimes": ["08:00", "18:00"],
+            ], \.lifecycle
         ) { .changeDeviceSettings($0) },
         .rest(
             Manifest.self,

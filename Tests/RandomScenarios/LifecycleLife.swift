@@ -123,6 +123,7 @@ package struct LifecycleLife: Life {
             settings.backgroundRefresh = pick(Switch.allCases)
             settings.restrictions = Restrictions()
             settings.restrictions?.backgroundRefresh = Bool.random(using: &random)
+            if Bool.random(using: &random) { settings.summaryTimes = ["07:30"] }
             return .changeDeviceSettings(settings)
         }
         var settings = AppSettings()
@@ -130,7 +131,8 @@ package struct LifecycleLife: Life {
         settings.locationAuthorization = pick(LocationAuthorization.allCases)
         settings.locationAccuracy = Bool.random(using: &random) ? .full : pick(LocationAccuracy.allCases)
         settings.notifications = NotificationSettingsChange(
-            alert: pick(Switch.allCases), authorization: pick(NotificationAuthorization.allCases))
+            alert: pick(Switch.allCases), authorization: pick(NotificationAuthorization.allCases),
+            scheduledDelivery: Bool.random(using: &random) ? pick(Switch.allCases) : nil)
         return .changeSettings(app: app, settings)
     }
 

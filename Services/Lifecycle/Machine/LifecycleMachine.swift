@@ -53,6 +53,8 @@ public struct LifecycleMachine: Machine {
     public var restrictions = Restrictions()
     /// The stream of orders of the client that answers for a built-in device; nil without one.
     public var client: String?
+    /// The local times of the scheduled summary of notifications; nil for ``SummaryTimes/usual``.
+    public var summaryTimes: [String]?
     /// The installed apps by name.
     public var apps: OrderedDictionary<String, InstalledApp> = [:]
     /// The app switcher, most recent first.

@@ -94,6 +94,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `PKPushType.fileProvider`, iOS 11.0.
     case fileProviderPushes
+    /// A Focus of the user silences alerts.
+    ///
+    /// Source: Apple, `INFocusStatus`, iOS 15.0.
+    case focus
     /// New samples of HealthKit wake an app.
     ///
     /// Source: Apple, `HKObserverQuery`, iOS 8.0.
@@ -184,6 +188,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `UISceneDelegate`, iOS 13.0.
     case scenes
+    /// The scheduled summary of notifications.
+    ///
+    /// Source: Apple, `UNNotificationSettings.scheduledDeliverySetting`, iOS 15.0.
+    case scheduledSummary
     /// Background sessions of app extensions, which need a container that they share with their app.
     ///
     /// Source: Apple, `URLSessionConfiguration.sharedContainerIdentifier`, iOS 8.0.
@@ -252,6 +260,7 @@ public enum Feature: String, WireEnum {
         case .ephemeralAuthorization: Span("ephemeral authorization", since: 14)
         case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
         case .fileProviderPushes: Span("pushes for file providers", since: 11)
+        case .focus: Span("Focus", since: 15)
         case .healthDelivery: Span("background delivery of HealthKit", since: 8)
         case .healthResearchTasks: Span("health research tasks", since: 17)
         case .interruptionLevels: Span("interruption levels", since: 15)
@@ -274,6 +283,7 @@ public enum Feature: String, WireEnum {
         case .regionsAfterForceQuit: Span("regions after a force quit", since: 8)
         case .resumableUploads: Span("resumable uploads", since: 17)
         case .scenes: Span("scenes", since: 13)
+        case .scheduledSummary: Span("scheduled summary", since: 15)
         case .sharedContainers: Span("sessions of app extensions", since: 8)
         case .silentNotifications: Span("silent notifications", since: 7)
         case .tasksNeedAwakeDevice: Span("background tasks that stop in sleep", since: 7)
@@ -289,25 +299,4 @@ public enum Feature: String, WireEnum {
 
     /// Whether a deployment can override the feature.
     var canBeOverridden: Bool { self != .tasksNeedAwakeDevice }
-
-    /// The versions of iOS that have a feature, and the feature's name for people.
-    public struct Span: Sendable, Equatable {
-        /// The name of the feature, which completes "has no …".
-        public let title: String
-        /// The first major version; nil if all generations until ``until`` have the feature.
-        public let since: Int?
-        /// The last major version; nil if the feature has not ended.
-        public let until: Int?
-
-        init(_ title: String, since: Int? = nil, until: Int? = nil) {
-            self.title = title
-            self.since = since
-            self.until = until
-        }
-
-        /// Whether a version of iOS has the feature.
-        public func contains(_ version: Int) -> Bool {
-            since.map { $0 <= version } ?? true && until.map { $0 >= version } ?? true
-        }
-    }
 }

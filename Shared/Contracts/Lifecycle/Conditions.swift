@@ -6,6 +6,8 @@ public struct Conditions: Record, Equatable {
     /// The iBeacons in range.
     public var beacons: [Beacon]?
     public var bluetooth: Switch?
+    /// The Focus of the user, from iOS 15.
+    public var focus: Focus?
     public var location: Location?
     public var locked: Bool?
     public var lowPowerMode: Bool?
@@ -45,8 +47,22 @@ public struct Conditions: Record, Equatable {
         merged.location = report.location ?? location
         merged.beacons = report.beacons ?? beacons
         merged.bluetooth = report.bluetooth ?? bluetooth
+        merged.focus = report.focus ?? focus
         merged.tower = report.tower ?? tower
         return merged
+    }
+}
+
+/// A Focus, such as Work or Do Not Disturb: it silences alerts (Apple, "Managing notifications").
+public struct Focus: Record, Equatable {
+    /// The apps whose alerts break through.
+    public var allowedApps: Defaulted<[String]> = []
+    public var state: Switch = .off
+    /// Whether time-sensitive notifications break through.
+    public var timeSensitive: Defaulted<Switch> = .on
+
+    enum Constraints {
+        static let allowedApps: Constraint<[String]> = .apps
     }
 }
 

@@ -6,6 +6,7 @@ public struct ConditionsReport: Record, Equatable {
     /// The iBeacons in range; at most 20 (our choice).
     public var beacons: [Beacon]?
     public var bluetooth: Switch?
+    public var focus: FocusReport?
     public var location: Location?
     public var locked: Bool?
     public var lowPowerMode: Bool?
@@ -31,6 +32,7 @@ public struct ConditionsReport: Record, Equatable {
         conditions.location = location
         conditions.beacons = beacons
         conditions.bluetooth = bluetooth
+        conditions.focus = focus.map { $0.completed(by: current.focus ?? Focus()) }
         conditions.tower = tower
         return conditions
     }
@@ -50,6 +52,37 @@ public struct BatteryReport: Record, Equatable {
         battery.level = level ?? battery.level
         battery.charging = charging ?? battery.charging
         return battery
+    }
+}
+
+/// A report of the Focus of the user. A missing member does not change.
+public struct FocusReport: Record, Equatable {
+    public var allowedApps: [String]?
+    public var state: Switch?
+    public var timeSensitive: Switch?
+
+    enum Constraints {
+        static let allowedApps: Constraint<[String]> = .apps
+    }
+
+    func completed(by current: Focus) -> Focus {
+        var focus = current
+        focus.allowedApps = allowedApps ?? focus.allowedApps
+        focus.state = state ?? focus.state
+        focus.timeSensitive = timeSensitive ?? focus.timeSensitive
+        return focus
+    }
+}
+
+extension Constraint where T == [String] {
+    /// At most 32 bundle identifiers, to limit the size of the device's state.
+    static var apps: Constraint<[String]> {
+        Constraint(
+            "must be at most 32 bundle identifiers",
+            keywords: [
+                ("maxItems", 32), ("items", ["type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"]),
+            ]
+        ) { $0.count <= 32 && $0.allSatisfy { isIdentifier($0) } }
     }
 }
 

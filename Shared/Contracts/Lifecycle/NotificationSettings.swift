@@ -23,9 +23,11 @@ public struct NotificationSettings: Record, Equatable {
     public var badge: Switch = .on
     /// Whether critical alerts sound despite the mute switch (from iOS 12).
     public var criticalAlert: Switch = .off
+    /// `scheduledDeliverySetting`: whether alerts come with the scheduled summary (from iOS 15).
+    public var scheduledDelivery: Switch = .off
     public var sound: Switch = .on
-    /// Whether time-sensitive notifications break through (from iOS 15).
-    public var timeSensitive: Switch = .on
+    /// Whether time-sensitive notifications break through (from iOS 15). They need an entitlement.
+    public var timeSensitive: Switch = .off
 
     /// Whether the device shows alerts of the app.
     public var showsAlerts: Bool { authorization.allows && alert == .on }
@@ -37,6 +39,7 @@ public struct NotificationSettingsChange: Record, Equatable {
     public var authorization: NotificationAuthorization?
     public var badge: Switch?
     public var criticalAlert: Switch?
+    public var scheduledDelivery: Switch?
     public var sound: Switch?
     public var timeSensitive: Switch?
 }
@@ -46,6 +49,7 @@ extension NotificationSettings {
     public init(installing manifest: Manifest) {
         self.init()
         authorization = manifest.notificationAuthorization ?? .notDetermined
+        timeSensitive = manifest.entitlements.contains(.timeSensitiveNotifications) ? .on : .off
     }
 
     /// Returns the settings after a change.
@@ -55,6 +59,7 @@ extension NotificationSettings {
         settings.authorization = change.authorization ?? authorization
         settings.badge = change.badge ?? badge
         settings.criticalAlert = change.criticalAlert ?? criticalAlert
+        settings.scheduledDelivery = change.scheduledDelivery ?? scheduledDelivery
         settings.sound = change.sound ?? sound
         settings.timeSensitive = change.timeSensitive ?? timeSensitive
         return settings

@@ -12,6 +12,24 @@ public struct Settings: Record, Equatable {
     public var notifications: NotificationSettings?
     /// For the device only.
     public var restrictions: Restrictions?
+    /// For the device only: the local times of the scheduled summary; nil for ``SummaryTimes/usual``.
+    public var summaryTimes: [String]?
+}
+
+/// The times of the scheduled summary of notifications.
+public enum SummaryTimes {
+    /// The times that iOS proposes.
+    public static let usual = ["08:00", "18:00"]
+
+    /// Returns the minute of the day of a time such as `08:00`; nil for other texts.
+    public static func minute(_ time: String) -> Int? {
+        let parts = time.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2,
+            parts.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy { (48...57).contains($0) } }),
+            let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
+        else { return nil }
+        return hour * 60 + minute
+    }
 }
 
 /// The restrictions of a device.
@@ -33,6 +51,24 @@ public struct AppSettings: Record, Equatable {
 public struct DeviceSettings: Record, Equatable {
     public var backgroundRefresh: Switch?
     public var restrictions: Restrictions?
+    /// The local times of the scheduled summary of notifications, from iOS 15. Without any, there is no summary.
+    public var summaryTimes: [String]?
+
+    enum Constraints {
+        static let summaryTimes: Constraint<[String]> = .summaryTimes
+    }
+}
+
+extension Constraint where T == [String] {
+    /// At most 12 times of the day.
+    static var summaryTimes: Constraint<[String]> {
+        Constraint(
+            "must be at most 12 times of the day such as 08:00",
+            keywords: [
+                ("maxItems", 12), ("items", ["type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$"]),
+            ]
+        ) { $0.count <= 12 && $0.allSatisfy { SummaryTimes.minute($0) != nil } }
+    }
 }
 
 /// The arguments of `beginBackgroundTask(withName:expirationHandler:)`.

@@ -85,6 +85,27 @@ public enum PresentationCause: String, WireEnum {
     case serviceExtension
     /// The app is on screen, and its `willPresent` chose to show the notification.
     case willPresent
+    /// The scheduled summary shows the alert, or the user has taken the app out of the summary.
+    case summary
+}
+
+/// `UNNotificationInterruptionLevel`, with the values of the key `interruption-level`.
+public enum InterruptionLevel: String, WireEnum {
+    case passive, active
+    case timeSensitive = "time-sensitive"
+    case critical
+}
+
+/// Why a device does not light up its screen and plays no sound for an alert.
+public enum QuietCause: String, WireEnum {
+    /// A Focus of the user silences the app.
+    case focus
+    /// The interruption level.
+    case passive
+    /// The authorization is on trial.
+    case provisional
+    /// The alert waits for the scheduled summary.
+    case summary
 }
 
 /// The status of a notification.
@@ -117,6 +138,8 @@ public enum ConsoleStatus: String, WireEnum {
     case heldBudget = "Held – Silent Budget"
     case heldLowPower = "Held – Low Power Mode"
     case heldRefused = "Held – Wake Refused"
+    /// The alert waits on the device for the next summary.
+    case heldSummary = "Held – Scheduled Summary"
     case releasedBudget = "Released – Budget"
     case releasedPiggyback = "Released – Piggyback"
     case releasedKeepAlive = "Released – Keep-alive"

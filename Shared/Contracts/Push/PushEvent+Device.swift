@@ -10,6 +10,10 @@ extension PushEvent {
         public var profile: ProfileName = .ios18
         /// The behaviour of a built-in device; nil for any other.
         public var simulate: BuiltInDevice?
+        /// The local times of the scheduled summary; nil for the usual ones.
+        public var summaryTimes: [String]?
+        /// A name of the IANA time zone database.
+        public var timeZone: String?
     }
 
     /// A device was removed. `push` keeps only its invalid tokens.
@@ -22,6 +26,8 @@ extension PushEvent {
         public static let type = "push.conditions.changed"
 
         public var charging: Bool
+        /// The Focus of the user; nil if it was never reported.
+        public var focus: Focus?
         public var locked: Bool
         public var lowPowerMode: Bool
         public var network: NetworkKind = .wifi

@@ -56,8 +56,12 @@ extension PushEvent {
         public var pushType: PushType = .alert
         /// Whether the device adds the alert to the Notification Center without lighting up the screen or a sound.
         public var quiet: Bool
+        /// Why it is quiet; nil if it is not.
+        public var quietCause: QuietCause?
         public var silent: Bool
         public var status: ConsoleStatus = .delivered
+        /// The time of the scheduled summary for which the device holds the alert; nil if it shows the alert at once.
+        public var summaryAt: Instant?
         /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.
         public var willPresent: Bool
     }
@@ -89,7 +93,7 @@ extension PushEvent {
         public var until: Instant
     }
 
-    /// A silent notification was held back.
+    /// A silent notification was held back, or the device holds an alert for the scheduled summary.
     public struct NotificationHeld: EventData {
         public static let type = "push.notification.held"
 
@@ -97,7 +101,7 @@ extension PushEvent {
         public var notification: String
         public var pushType: PushType?
         public var status: ConsoleStatus = .heldBudget
-        /// The time at which the budget releases the notification; nil if unknown.
+        /// The time at which the budget releases the notification, or that of the summary; nil if unknown.
         public var until: Instant?
     }
 

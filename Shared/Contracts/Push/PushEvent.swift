@@ -51,8 +51,8 @@ extension PushEvent {
         case .notificationReceived(let event): NotificationStatus(event.notification, event.status)
         case .notificationDelivered(let event):
             NotificationStatus(
-                event.notification, event.status,
-                cause: event.willPresent ? "willPresent" : event.quiet ? "quiet" : nil, arrives: event.arrived)
+                event.notification, event.status, until: event.summaryAt,
+                cause: event.willPresent ? "willPresent" : event.quietCause?.rawValue, arrives: event.arrived)
         case .notificationStored(let event):
             NotificationStatus(event.notification, event.status, until: event.due ?? event.until)
         case .notificationHeld(let event): NotificationStatus(event.notification, event.status, until: event.until)

@@ -40,6 +40,7 @@ extension RecordGoldenTests {
         LifecycleEvent.TaskExpiring.self, LifecycleEvent.WakeCompleted.self, LifecycleEvent.WakeExpired.self,
         LifecycleEvent.VisitReported.self, LifecycleEvent.VisitsMonitored.self, LifecycleEvent.VisitsUnmonitored.self,
         LifecycleEvent.WakeExpiring.self, LifecycleEvent.WakeProgressed.self, LifecycleEvent.WakeRefused.self,
+        Focus.self, FocusReport.self,
         Location.self, Manifest.self,
         MonitorCondition.self, Network.self, NetworkReport.self, PushEvent.AppRemoved.self, PushEvent.AppUpdated.self,
         PushEvent.BudgetChanged.self, NotificationContent.self, PushEvent.ChannelsChanged.self,

@@ -48,11 +48,17 @@ extension Decision<LifecycleMachine> {
         emit(.settingsChanged(.init(app: app, settings: settings)))
     }
 
-    /// Throws if a change names a setting that the generation lacks.
-    func requireFeatures(of change: NotificationSettingsChange) throws(LifecycleRefusal) {
+    /// Throws if a change names a setting that the generation or the app lacks.
+    func requireFeatures(of change: NotificationSettingsChange, _ app: String) throws(LifecycleRefusal) {
         if let authorization = change.authorization { try requireFeature(of: authorization) }
         if change.criticalAlert != nil { try require(.criticalAlerts) }
+        if change.scheduledDelivery != nil { try require(.scheduledSummary) }
         if change.timeSensitive != nil { try require(.interruptionLevels) }
+        guard change.timeSensitive == .on else { return }
+        let entitlement = Entitlement.timeSensitiveNotifications
+        guard try installed(app).manifest.entitlements.contains(entitlement) else {
+            throw .entitlementMissing(entitlement)
+        }
     }
 
     /// Throws if the generation lacks an authorization.

@@ -10,7 +10,7 @@ extension Decision<LifecycleMachine> {
         if report.backgroundRefresh != nil { try require(.backgroundAppRefresh) }
         if report.locationAuthorization == .once { try require(.allowOnce) }
         if let accuracy = report.locationAccuracy { try requireAccuracy(accuracy, app) }
-        if let notifications = report.notifications { try requireFeatures(of: notifications) }
+        if let notifications = report.notifications { try requireFeatures(of: notifications, app) }
         var settings = current
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard !state.restrictions.backgroundRefresh else { throw .restricted }
@@ -31,8 +31,10 @@ extension Decision<LifecycleMachine> {
     /// A restricted setting can change only together with the end of the restriction.
     mutating func changeSettings(_ report: DeviceSettings) throws(LifecycleRefusal) {
         if report.backgroundRefresh != nil || report.restrictions != nil { try require(.backgroundAppRefresh) }
+        if report.summaryTimes != nil { try require(.scheduledSummary) }
         let current = state.settings
         var settings = current
+        settings.summaryTimes = report.summaryTimes ?? settings.summaryTimes
         settings.restrictions = report.restrictions ?? settings.restrictions
         if let refresh = report.backgroundRefresh, refresh != current.backgroundRefresh {
             guard settings.restrictions?.backgroundRefresh != true else { throw .restricted }
@@ -93,6 +95,7 @@ extension LifecycleMachine {
     fileprivate var settings: Settings {
         var settings = Settings(backgroundRefresh: backgroundRefresh)
         settings.restrictions = restrictions
+        settings.summaryTimes = summaryTimes
         return settings
     }
 
@@ -105,6 +108,7 @@ extension LifecycleMachine {
         } else {
             backgroundRefresh = settings.backgroundRefresh
             restrictions = settings.restrictions ?? restrictions
+            summaryTimes = settings.summaryTimes ?? summaryTimes
         }
     }
 

@@ -23,7 +23,7 @@ enum Example {
          "taskClock": "2026-11-22T02:34:51.613Z", "taskTime": 30, "activities": {}, "wakes": {}, "completedWakes": [],
          "backgroundRefresh": "on", "locationAccuracy": "full", "locationAuthorization": "always", "forceQuit": false,
          "notifications": {"alert": "on", "authorization": "authorized", "badge": "on", "criticalAlert": "off",
-          "sound": "on", "timeSensitive": "on"},
+          "scheduledDelivery": "off", "sound": "on", "timeSensitive": "off"},
          "regions": {"home": {"isInside": true, "region": {"latitude": 48.85, "longitude": 2.35, "notifyOnEntry": true,
           "notifyOnExit": true, "radiusMeters": 300}}},
          "beaconRegions": {}, "monitors": {},

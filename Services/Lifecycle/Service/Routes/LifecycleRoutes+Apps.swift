@@ -25,7 +25,10 @@ extension LifecycleRoutes {
         table.add(
             .put, path + "/settings", "Changes the user's settings of an app; missing members keep their value",
             body: AppSettings.self,
-            .refuses(.ofApp(.restricted, .appNotInUse, .unsupported(.backgroundAppRefresh, on: .ios6)))
+            .refuses(
+                .ofApp(
+                    .restricted, .appNotInUse, .entitlementMissing(.timeSensitiveNotifications),
+                    .unsupported(.backgroundAppRefresh, on: .ios6)))
         ) { settings, call in try await app(after: .changeSettings(app: call.app, settings), call) }
         table.add(
             .post, path + "/transitions", "Reports a transition of an app, such as launch or home",

@@ -90,8 +90,10 @@ import Testing
         try await given.fixture.transition("ancient", "launch")
         let snapshot = #"{"snapshotLabel":"inbox"}"#
         for (method, path, body) in [
-            ("PATCH", "/conditions", #"{"lowPowerMode":true}"#), ("GET", "/app-switcher", nil),
-            ("PUT", "/settings", #"{"backgroundRefresh":"off"}"#), ("GET", "/apps/a/background-refresh-status", nil),
+            ("PATCH", "/conditions", #"{"lowPowerMode":true}"#),
+            ("PATCH", "/conditions", #"{"focus":{"state":"on"}}"#), ("GET", "/app-switcher", nil),
+            ("PUT", "/settings", #"{"backgroundRefresh":"off"}"#),
+            ("PUT", "/settings", #"{"summaryTimes":["08:00"]}"#), ("GET", "/apps/a/background-refresh-status", nil),
             ("PUT", "/apps/a/settings", #"{"backgroundRefresh":"off"}"#),
             ("PUT", "/apps/b", #"{"notificationAuthorization":"provisional"}"#),
             ("POST", "/apps/a/authorization-requests", #"{"options":["provisional"]}"#),
@@ -122,6 +124,8 @@ import Testing
             "PUT", app + "/settings", #"{"notifications":{"authorization":"notDetermined"}}"#)
         try await given.refuse("answer_missing", "POST", requests, #"{"options":["alert"]}"#)
         try await given.refuse("entitlement_missing", "POST", requests, #"{"options":["criticalAlert"]}"#)
+        try await given.refuse(
+            "entitlement_missing", "PUT", app + "/settings", #"{"notifications":{"timeSensitive":"on"}}"#)
     }
 
     private func refuseWakes(_ given: Given) async throws {
