@@ -6,6 +6,7 @@ import HTTPTypes
 import NIOHTTP1
 import RandomScenarios
 import Records
+import ServiceKit
 import Telemetry
 import TestSupport
 import Testing

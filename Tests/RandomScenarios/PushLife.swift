@@ -15,8 +15,10 @@ package struct PushLife: Life {
     var count = 0
     /// The times of charged silent wakes, by app.
     package private(set) var charged: [String: [Instant]] = [:]
+    /// The alerts that the device holds for the summary.
+    var summarized: Set<String> = []
     /// The alerts that the device has presented.
-    private var presented: Set<String> = []
+    var presented: Set<String> = []
     package var device: PushMachine { runtime.state(Self.key) }
 
     /// - Parameter builtIn: the behaviour of a built-in device.
@@ -61,37 +63,11 @@ package struct PushLife: Life {
             if change.charged { charged[app, default: []].append(event.time) } else { charged[app]?.removeLast() }
         }
         try checkDeliveries(since: logged, settings)
+        try checkSummary(since: logged)
         try hold(
             device.shown.allSatisfy { shown.contains($0.id) || settings[$0.app]?.showsAlerts == true },
             "nothing is shown without authorization")
         return refusal
-    }
-
-    /// - Parameter settings: the settings before the step. A change of settings delivers nothing.
-    private mutating func checkDeliveries(
-        since logged: Int, _ settings: OrderedDictionary<String, NotificationSettings>
-    ) throws {
-        for event in runtime.log[logged...] {
-            if event.type == PushEvent.NotificationPresented.type {
-                presented.insert(try PushEvent.NotificationPresented(jsonBytes: event.data).notification)
-            }
-            guard event.type == PushEvent.NotificationDelivered.type else { continue }
-            let delivered = try PushEvent.NotificationDelivered(jsonBytes: event.data)
-            let aps = delivered.payload["aps"]
-            let isPassive = aps?["alert"] != nil && aps?["interruption-level"] == "passive"
-            let isOnTrial = settings[delivered.app ?? ""]?.authorization == .provisional
-            let isAlert = aps?["alert"] != nil && !delivered.willPresent && !delivered.silent
-            let mayBeQuiet = isAlert && (isPassive || isOnTrial)
-            try hold(!delivered.quiet || mayBeQuiet, "only a passive or provisional alert off screen is quiet")
-            let hasLevels = Self.policy.generations[device.profile].has(.interruptionLevels)
-            let isQuiet = isAlert && (isPassive && hasLevels || isOnTrial)
-            try hold(
-                !delivered.willPresent || !presented.contains(delivered.notification),
-                "willPresent does not decide about a presented alert")
-            try hold(
-                delivered.quiet || !isQuiet || delivered.pushType != .alert,
-                "a passive or provisional alert off screen is quiet")
-        }
     }
 
     private mutating func deliver(_ data: some EventData) throws {
@@ -205,6 +181,9 @@ package struct PushLife: Life {
         var notifications = NotificationSettings()
         notifications.authorization = NotificationAuthorization.allCases.randomElement(using: &random) ?? .denied
         notifications.alert = Int.random(in: 0..<4, using: &random) > 0 ? .on : .off
+        notifications.criticalAlert = Bool.random(using: &random) ? .on : .off
+        notifications.scheduledDelivery = Bool.random(using: &random) ? .on : .off
+        notifications.timeSensitive = Bool.random(using: &random) ? .on : .off
         var settings = Settings()
         settings.notifications = notifications
         try deliver(LifecycleEvent.SettingsChanged(app: app, settings: settings))
@@ -231,6 +210,9 @@ package struct PushLife: Life {
     private mutating func conditions() -> Conditions {
         var conditions = Conditions()
         conditions.locked = Bool.random(using: &random)
+        if Bool.random(using: &random) {
+            conditions.focus = Focus(allowedApps: ["b"], state: Bool.random(using: &random) ? .on : .off)
+        }
         conditions.lowPowerMode = Int.random(in: 0..<4, using: &random) == 0
         var network = Network()
         network.kind = Int.random(in: 0..<4, using: &random) == 0 ? .none : .wifi
@@ -263,6 +245,12 @@ package struct PushLife: Life {
             ]
         }
         if count.isMultiple(of: 3) { aps.append(.init("interruption-level", "passive")) }
+        if count % 3 == 1 {
+            let level = InterruptionLevel.allCases.randomElement(using: &random) ?? .critical
+            aps.append(.init("interruption-level", .string(level.rawValue)))
+            aps.append(.init("relevance-score", .double(Double.random(in: 0...1, using: &random))))
+            aps.append(.init("thread-id", "t"))
+        }
         if Bool.random(using: &random) { aps.append(.init("mutable-content", 1)) }
         if Bool.random(using: &random) { aps.append(.init("category", "x")) }
         let expiration = Int.random(in: -600...7200, using: &random)

@@ -20,6 +20,7 @@ extension TraceScript<PushMachine> {
     package static func push(_ trace: Trace) throws -> Self {
         var policy = PushPolicy(partitions: 16)
         policy.generations = try trace.generations
+        policy.timeZoneOffset = { zone, _ in zone == "Europe/Paris" ? 7200 : 0 }
         if let daily = trace["policy"]?["silentDaily"]?.int { policy.silentDaily = daily }
         if let bytes = trace["policy"]?["backlogBytes"]?.int { policy.backlogBytes = bytes }
         if let bytes = trace["policy"]?["stateBytes"]?.int { policy.stateBytes = bytes }
@@ -56,10 +57,14 @@ extension TraceScript<PushMachine> {
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "settings.changed":
-            var authorized = NotificationSettings()
-            authorized.authorization = .authorized
-            let current: JSON = ["notifications": try JSON(parsing: authorized.jsonBytes)]
-            let settings: JSON = ["app": .string(step.app), "settings": current.overlaid(with: with)]
+            // The settings of an app, or without one those of the device.
+            var current: JSON = [:]
+            if step["app"] != nil {
+                var authorized = NotificationSettings()
+                authorized.authorization = .authorized
+                current = ["notifications": try JSON(parsing: authorized.jsonBytes)]
+            }
+            let settings: JSON = ["app": step["app"] ?? .null, "settings": current.overlaid(with: with)]
             return try step.event(LifecycleEvent.SettingsChanged.self, overlaidWith: settings)
         case "app.installed": return LifecycleEvent.AppInstalled(app: app, manifest: try Manifest(json: with))
         case "app.uninstalled": return LifecycleEvent.AppUninstalled(app: app)

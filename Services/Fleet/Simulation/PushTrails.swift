@@ -48,7 +48,7 @@ struct PushTrails {
 extension ConsoleStatus {
     fileprivate var isWait: Bool {
         switch self {
-        case .storedOffline, .storedPower, .heldBudget, .heldLowPower, .heldRefused: true
+        case .storedOffline, .storedPower, .heldBudget, .heldLowPower, .heldRefused, .heldSummary: true
         default: false
         }
     }

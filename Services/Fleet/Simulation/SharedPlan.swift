@@ -17,8 +17,11 @@ struct SharedPlan: Sendable {
 
     init(_ plan: ScenarioPlan, _ generations: Generations) {
         self.plan = plan
-        let fetch = FetchPolicy { zone, moment in Int(plan.offset(of: zone, at: moment).milliseconds / 1000) }
-        policies = Policies(fetch: fetch, push: PushPolicy(partitions: Self.partitions), generations: generations)
+        let offset: @Sendable (String, Instant) -> Int = { zone, moment in
+            Int(plan.offset(of: zone, at: moment).milliseconds / 1000)
+        }
+        let push = PushPolicy(partitions: Self.partitions, timeZoneOffset: offset)
+        policies = Policies(fetch: FetchPolicy(timeZoneOffset: offset), push: push, generations: generations)
         payloads = plan.scenario.provider.sends.map { JSONPayload(document: $0.document) }
     }
 

@@ -16,6 +16,8 @@ extension PushMachine {
             fleet = event.fleet
             profile = event.profile
             simulate = event.simulate
+            summaryTimes = event.summaryTimes
+            timeZone = event.timeZone
         case .deviceRemoved:
             let retired = retired
             self = PushMachine()
@@ -47,6 +49,7 @@ extension PushMachine {
                 $0.fromStorage = event.fromStorage
                 $0.deliveredAt = time
                 $0.quiet = event.quiet
+                $0.summaryAt = event.summaryAt
                 $0.willPresent = event.willPresent
                 $0.extensionDeadline = event.extensionDeadline
                 if event.extensionDeadline != nil { $0.serviceExtension = .running }
@@ -60,6 +63,8 @@ extension PushMachine {
                 $0.stopExtension()
             }
         case .notificationHeld(let event):
+            // An alert that waits for the summary keeps its stage: the device has it.
+            guard event.status != .heldSummary else { return }
             change(event.notification) {
                 $0.stage = .held
                 $0.due = event.until
@@ -85,14 +90,16 @@ extension PushMachine {
         case .notificationPresented(let event):
             change(event.notification) {
                 $0.isPresented = true
+                $0.summaryAt = nil
                 $0.willPresent = false
-                if event.cause == .willPresent { $0.quiet = false }
+                if event.cause == .willPresent || event.cause == .summary { $0.quiet = false }
             }
             settle(event.notification)
         case .notificationModified(let event):
             if let category = event.content.categoryIdentifier {
                 change(event.notification) { $0.category = category.isEmpty ? nil : category }
             }
+            if let badge = event.content.badge { change(event.notification) { $0.badge = badge } }
             endExtension(event.notification, willPresent: event.willPresent)
         case .notificationUnmodified(let event): endExtension(event.notification, willPresent: event.willPresent)
         case .liveActivityStarted(let event): apply(event, at: time)
@@ -115,7 +122,8 @@ extension PushMachine {
         case .wakeRefused(let event):
             change(event.notification) {
                 $0.wake = .none
-                $0.willPresent = $0.isForUser && !$0.isPresented && event.refusal == .inForeground
+                $0.willPresent =
+                    $0.isForUser && !$0.isPresented && $0.summaryAt == nil && event.refusal == .inForeground
             }
             // A later event decides about the others: it shows, holds or discards them.
             if event.refusal == .inForeground || messages[event.notification]?.endsWithRefusal == true {
@@ -138,14 +146,14 @@ extension PushMachine {
     /// beside the alert. While the app is on screen, an alert that `willPresent` did not choose to show is not shown.
     private mutating func settle(_ notification: String) {
         guard let message = messages[notification], message.stage == .acknowledged else { return }
-        guard message.serviceExtension != .running else { return }
+        guard message.serviceExtension != .running, message.summaryAt == nil else { return }
         let isOver = message.wake == .none
         if isOver { messages.removeValue(forKey: notification) }
         guard message.isForUser, !message.willPresent, isOver || message.isPresented else { return }
-        guard apps[message.app]?.notifications.showsAlerts == true else { return }
+        guard let settings = apps[message.app]?.notifications, settings.showsAlerts else { return }
         guard !shown.contains(where: { $0.id == notification }) else { return }
         for crowded in shown.dropLast(Self.shownLimit - 1) { messages.removeValue(forKey: crowded.id) }
-        shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message)]
+        shown = shown.suffix(Self.shownLimit - 1) + [ShownNotification(notification, message, settings)]
     }
 
     private mutating func endExtension(_ notification: String, willPresent: Bool) {
@@ -186,13 +194,16 @@ extension PushMachine {
 
     private mutating func apply(_ event: PushEvent.NotificationReceived) {
         messages[event.notification] = PushMessage(
-            activity: event.activity, app: event.app ?? "", apnsID: event.apnsID, bytes: event.payload.bytes.count,
+            activity: event.activity, app: event.app ?? "", apnsID: event.apnsID,
+            badge: PushMessage.badge(event.payload), bytes: event.payload.bytes.count,
             category: PushMessage.category(event.payload), channel: event.channel, collapseID: event.collapseID,
             expiresAt: event.until,
-            isForUser: PushMessage.isForUser(event.pushType, event.payload), kind: event.kind,
+            isForUser: PushMessage.isForUser(event.pushType, event.payload),
+            interruptionLevel: PushMessage.interruptionLevel(event.payload), kind: event.kind,
             needsPermission: PushMessage.needsPermission(event.pushType, event.payload),
             neverStored: event.neverStored, payload: event.payload, priority: event.priority, pushType: event.pushType,
-            silent: event.silent)
+            relevanceScore: PushMessage.relevanceScore(event.payload), silent: event.silent,
+            threadID: PushMessage.threadID(event.payload))
     }
 }
 

@@ -66,6 +66,10 @@ public struct PushMachine: Machine {
     public var simulate: BuiltInDevice?
     /// The silent notifications charged to the device on ``day``.
     public var spentToday = 0
+    /// The local times of the scheduled summary; nil for the usual ones.
+    public var summaryTimes: [String]?
+    /// A name of the IANA time zone database; nil for UTC.
+    public var timeZone: String?
 
     public static let version = 1
     public static let follows = DeviceFact.types.union([
@@ -109,7 +113,8 @@ public struct PushMachine: Machine {
                 }
         }
         let shown = shown.reduce(0) {
-            $0 + 96 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) + ($1.category?.utf8.count ?? 0)
+            $0 + 128 + $1.app.utf8.count + ($1.collapseID?.utf8.count ?? 0) + ($1.category?.utf8.count ?? 0)
+                + ($1.threadID?.utf8.count ?? 0)
         }
         return 1024 + apps + shown + retired.reduce(0) { $0 + 128 + $1.app.utf8.count }
     }
@@ -125,6 +130,9 @@ public struct PushMachine: Machine {
         for message in messages.values {
             if let deadline = message.extensionDeadline { next = earlier(next, deadline) }
             if let answer = extensionAnswer(message) { next = earlier(next, answer) }
+            if let summaryAt = message.summaryAt, conditions.poweredOn, message.waitsForSummary {
+                next = earlier(next, summaryAt)
+            }
             guard message.stage == .stored || message.stage == .held else { continue }
             next = earlier(next, message.expiresAt)
             if isOnline, let due = message.due { next = earlier(next, due) }
@@ -197,6 +205,7 @@ extension Decision<PushMachine> {
         }
         expire()
         expireExtensions()
+        showSummary()
         ageActivities()
         guard state.isOnline else { return }
         if state.messages.values.contains(where: { $0.stage == .stored && $0.due.map { $0 <= now } ?? false }) {

@@ -29,6 +29,8 @@ public struct PushMessage: Record, Equatable {
     public var activity: String?
     public var app = ""
     public var apnsID = ""
+    /// The number for the icon of the app; nil keeps the current one.
+    public var badge: Int?
     /// The size of the payload as JSON text.
     public var bytes = 0
     /// The category of the alert; nil without one.
@@ -52,6 +54,8 @@ public struct PushMessage: Record, Equatable {
     public var isForUser = false
     /// Whether the device has shown it already. Its wake may still be in progress.
     public var isPresented = false
+    /// The interruption level of its payload.
+    public var interruptionLevel = InterruptionLevel.active
     /// The kind of its device token.
     public var kind = TokenKind.apns
     /// Whether it needs the user's permission. The payload decides, which an acknowledgement drops.
@@ -66,10 +70,16 @@ public struct PushMessage: Record, Equatable {
     public var pushType = PushType.alert
     /// Whether the last delivery was quiet: the device neither lights up its screen nor plays a sound.
     public var quiet = false
+    /// `relevance-score`, from 0 to 1; nil without one.
+    public var relevanceScore: Double?
     /// The progress of the service extension of its app.
     public var serviceExtension = ServiceExtension.none
     /// Whether the payload has content-available without alert, sound or badge.
     public var silent = false
+    /// The time of the scheduled summary for which the device holds it; nil if the device shows it at once.
+    public var summaryAt: Instant?
+    /// `thread-id`; nil without one.
+    public var threadID: String?
     /// Whether it waits for power, not for a connection.
     public var waitsForPower = false
     /// The wake of its app.
@@ -78,7 +88,7 @@ public struct PushMessage: Record, Equatable {
     public var willPresent = false
 
     /// The bytes that count against the backlog: the payload, the category, and 256 for ids and dates.
-    var cost: Int { bytes + 256 + (category?.utf8.count ?? 0) }
+    var cost: Int { bytes + 256 + (category?.utf8.count ?? 0) + (threadID?.utf8.count ?? 0) }
 
     /// Returns the category of a payload. A longer one can't be a category of the app.
     static func category(_ payload: JSON) -> String? {
@@ -99,8 +109,10 @@ public struct PushMessage: Record, Equatable {
     /// Whether a service extension may change it: an alert with `mutable-content: 1`.
     var isMutable: Bool { isForUser && payload["aps"]?["mutable-content"]?.int == 1 }
 
-    /// Whether the payload has the interruption level `passive`.
-    var isPassive: Bool { payload["aps"]?["interruption-level"]?.string == "passive" }
+    /// Whether it is on the device and waits for nothing but the scheduled summary.
+    public var waitsForSummary: Bool {
+        stage == .acknowledged && summaryAt != nil && serviceExtension != .running
+    }
 
     /// Returns whether the payload has an alert, a sound or a badge.
     private static func asksForUser(_ payload: JSON) -> Bool {
@@ -114,7 +126,7 @@ public struct PushMessage: Record, Equatable {
     /// Whether it arrives with its acknowledgement. An alert arrives if the device shows it then, and a silent
     /// notification when its handler starts.
     var arrivesAcknowledged: Bool {
-        if isForUser { return !willPresent && (wake == .none || isPresented) }
+        if isForUser { return !willPresent && summaryAt == nil && (wake == .none || isPresented) }
         return !silent
     }
 
@@ -144,17 +156,30 @@ public struct PushMessage: Record, Equatable {
 /// A notification in the Notification Center of a device, until the user opens it or another one replaces it.
 public struct ShownNotification: Record, Equatable {
     public var app = ""
+    /// The number that it set on the icon of the app; nil if it kept the current one.
+    public var badge: Int?
     public var category: String?
     public var collapseID: String?
     /// The `apns-unique-id`.
     public var id = ""
+    /// The interruption level of its payload.
+    public var interruptionLevel = InterruptionLevel.active
     public var pushType = PushType.alert
     /// Whether it came without lighting up the screen or a sound.
     public var quiet = false
+    /// `relevance-score`, by which a summary sorts the notifications of an app.
+    public var relevanceScore: Double?
+    /// `thread-id`, which groups notifications.
+    public var threadID: String?
 
-    init(_ id: String, _ message: PushMessage) {
+    /// - Parameter settings: the user's settings for the app.
+    init(_ id: String, _ message: PushMessage, _ settings: NotificationSettings) {
         self.id = id
         app = message.app
+        badge = settings.badge == .on ? message.badge : nil
+        interruptionLevel = message.interruptionLevel
+        relevanceScore = message.relevanceScore
+        threadID = message.threadID
         category = message.category
         collapseID = message.collapseID
         pushType = message.pushType

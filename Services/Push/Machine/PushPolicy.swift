@@ -2,7 +2,7 @@ public import Contracts
 public import Timeline
 
 /// The limits of a deployment. Numbers that Apple does not document are our choice.
-public struct PushPolicy: Sendable, Equatable {
+public struct PushPolicy: Sendable {
     /// The features and limits of each generation of iOS.
     public var generations = Generations.standard
     /// The number of partitions of the log. Device tokens contain their partition.
@@ -49,6 +49,12 @@ public struct PushPolicy: Sendable, Equatable {
     /// The pause before another request of a wake that was refused temporarily. Our choice.
     public var refusalRetry = Interval.minutes(1)
 
+    /// Returns the seconds east of UTC for an IANA name and an instant; 0 for unknown names. It must be a pure function.
+    public var timeZoneOffset: @Sendable (_ zone: String, _ moment: Instant) -> Int
+
     /// Creates the default policy.
-    public init(partitions: Int) { self.partitions = partitions }
+    public init(partitions: Int, timeZoneOffset: @escaping @Sendable (String, Instant) -> Int = { _, _ in 0 }) {
+        self.partitions = partitions
+        self.timeZoneOffset = timeZoneOffset
+    }
 }

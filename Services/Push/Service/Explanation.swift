@@ -29,7 +29,11 @@ struct Explanation: Record {
     /// The forecasts by push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Only the types for
     /// which the app has a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
+    /// Whether a Focus of the user is on.
+    var focus = false
     var lowPowerMode = false
+    /// The next scheduled summary, if the user has put the app into it.
+    var nextSummaryAt: Instant?
     var notifications = NotificationSettings()
     var online = false
     var powerFriendly = false
@@ -50,7 +54,9 @@ struct Explanation: Record {
         serviceExtension = record.hasServiceExtension
         online = state.isOnline
         powerFriendly = state.isPowerFriendly
+        focus = state.conditions.focus?.state == .on
         lowPowerMode = state.conditions.lowPowerMode
+        if record.notifications.scheduledDelivery == .on { nextSummaryAt = state.nextSummary(after: now, policy) }
         throttled = state.isThrottled
         self.state = record.state
         wakes = record.wakes

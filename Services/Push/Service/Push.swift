@@ -44,7 +44,8 @@ public struct Push: DurableService {
     public static func migrations() throws -> [Migration] { try PushStore.migrations() }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        var policy = PushPolicy(partitions: configuration.partitions)
+        let zones = TimeZones()
+        var policy = PushPolicy(partitions: configuration.partitions) { zone, moment in zones.offset(zone, at: moment) }
         policy.generations = try profiles.read()
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let store = PushStore(pool: parts.pool, partitions: configuration.partitions)

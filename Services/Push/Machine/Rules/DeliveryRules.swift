@@ -67,6 +67,7 @@ extension Decision<PushMachine> {
     }
 
     mutating func deliver(_ id: String, _ message: PushMessage, fromStorage: Bool) {
+        let quietCause = quietCause(of: message)
         emit(
             .notificationDelivered(
                 .init(
@@ -75,8 +76,8 @@ extension Decision<PushMachine> {
                     extensionDeadline: extensionDeadline(of: message), fromStorage: fromStorage,
                     fullAt: fullAt(after: message),
                     notification: id, payload: message.payload, priority: message.priority, pushType: message.pushType,
-                    quiet: isQuiet(message), silent: message.silent,
-                    status: fromStorage ? .deliveredFromStorage : .delivered,
+                    quiet: quietCause != nil, quietCause: quietCause, silent: message.silent,
+                    status: fromStorage ? .deliveredFromStorage : .delivered, summaryAt: summaryTime(of: message),
                     willPresent: willPresent(message))))
     }
 
@@ -155,6 +156,7 @@ extension Decision<PushMachine> {
             if message.stage == .acknowledged, !message.silent || message.wake == .granted {
                 endExtension(of: id, .notAwaited)
                 if let rest = state.messages[id], rest.wake != .none { abandonWake(id, rest) }
+                if let rest = state.messages[id], rest.summaryAt != nil { presentIfPermitted(id, rest, .notAwaited) }
             } else {
                 discard(id, .discardedStorageFull)
             }
@@ -170,6 +172,7 @@ extension Decision<PushMachine> {
                 .init(
                     app: message.app, arrived: message.arrivesAcknowledged, notification: id,
                     pushType: message.pushType)))
+        holdForSummary(id)
         take(id, message)
     }
 }

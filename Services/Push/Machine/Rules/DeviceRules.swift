@@ -33,11 +33,13 @@ extension Decision<PushMachine> {
     private mutating func note(_ registration: Registration) {
         guard
             !state.isKnown || state.fleet != registration.fleet || state.profile != registration.profile
-                || state.simulate != registration.simulate
+                || state.timeZone != registration.timeZone || state.simulate != registration.simulate
         else { return }
         emit(
             .deviceUpdated(
-                .init(fleet: registration.fleet, profile: registration.profile, simulate: registration.simulate)))
+                .init(
+                    fleet: registration.fleet, profile: registration.profile, simulate: registration.simulate,
+                    summaryTimes: state.summaryTimes, timeZone: registration.timeZone)))
     }
 
     private mutating func drop() {
@@ -49,6 +51,7 @@ extension Decision<PushMachine> {
     private mutating func take(_ report: Conditions) {
         change { conditions in
             conditions.charging = report.battery?.charging ?? conditions.charging
+            conditions.focus = report.focus ?? conditions.focus
             conditions.locked = report.locked ?? conditions.locked
             conditions.lowPowerMode = report.lowPowerMode ?? conditions.lowPowerMode
             conditions.network = report.network?.kind ?? conditions.network
@@ -62,17 +65,27 @@ extension Decision<PushMachine> {
         body(&conditions)
         guard conditions != before.conditions else { return }
         emit(.conditionsChanged(conditions))
-        if !conditions.poweredOn { endExtensions(.deviceOff) }
+        if !conditions.poweredOn { endExtensions(.deviceOff) } else { showSummary() }
         if !state.hasNetwork { endConnection(conditions.poweredOn ? .networkLost : .powerLost) }
         guard state.isOnline else { return }
         if state.isPowerFriendly, !before.isPowerFriendly { flushStore() }
         if before.conditions.lowPowerMode, !conditions.lowPowerMode { releaseWithinBudget() }
     }
 
-    /// Updates the user's settings for an app's notifications.
+    /// Updates the user's settings for an app's notifications, or the times of the summary. The alerts that are held keep
+    /// their time: our choice.
     private mutating func take(_ settings: Settings, of app: String?) {
-        guard let app, let notifications = settings.notifications else { return }
+        guard let app else {
+            guard let times = settings.summaryTimes, times != state.summaryTimes else { return }
+            return emit(
+                .deviceUpdated(
+                    .init(
+                        fleet: state.fleet, profile: state.profile, simulate: state.simulate, summaryTimes: times,
+                        timeZone: state.timeZone)))
+        }
+        guard let notifications = settings.notifications else { return }
         note(app) { $0.notifications = notifications }
+        endSummary(of: app)
     }
 
     private mutating func install(_ app: String, _ manifest: Manifest) {

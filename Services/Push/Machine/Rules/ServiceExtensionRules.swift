@@ -64,13 +64,15 @@ extension Decision<PushMachine> {
     /// acknowledged is shown with its acknowledgement.
     private mutating func goOn(_ id: String, _ message: PushMessage, isReturned: Bool) {
         if isReturned { acknowledge(id) }
+        // An acknowledgement before the end of the extension holds nothing.
+        if message.onDevice { holdForSummary(id) }
         let hasWake = message.wake != .none
         guard message.onDevice || isReturned || hasWake, !hasWake || !waitsForHandler else { return }
         presentIfPermitted(id, message, .serviceExtension)
     }
 
     private func isOnScreen(_ message: PushMessage) -> Bool {
-        message.wake == .none && state.apps[message.app]?.foreground == true
+        message.wake == .none && message.summaryAt == nil && state.apps[message.app]?.foreground == true
     }
 }
 

@@ -15,7 +15,7 @@ extension Decision<PushMachine> {
         guard state.conditions.poweredOn else { throw .deviceOff }
         // An alert that waits for its handler, its service extension or `willPresent` is not shown yet.
         if let message = state.messages[id], message.isForUser, message.isPresented || message.wake == .none,
-            !message.willPresent, message.serviceExtension != .running
+            !message.willPresent, message.summaryAt == nil, message.serviceExtension != .running
         {
             acknowledge(id)
         }
@@ -34,15 +34,6 @@ extension Decision<PushMachine> {
     func arrivesOnScreen(_ message: PushMessage) -> Bool {
         if message.silent { return state.apps[message.app]?.foreground == true }
         return willPresent(message) && extensionDeadline(of: message) == nil && profile.has(.userNotificationCenter)
-    }
-
-    /// Whether the device adds an alert to the Notification Center without lighting up the screen or a sound (Apple,
-    /// `UNNotificationInterruptionLevel.passive` and `UNAuthorizationOptions.provisional`). On screen, the options of
-    /// `willPresent` decide.
-    func isQuiet(_ message: PushMessage) -> Bool {
-        guard message.isForUser, !willPresent(message) else { return false }
-        return message.isPassive && profile.has(.interruptionLevels)
-            || state.apps[message.app]?.notifications.authorization == .provisional
     }
 
     /// Applies the options of `willPresent`, and acknowledges the notification. Without this call the device does not

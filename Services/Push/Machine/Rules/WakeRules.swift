@@ -60,7 +60,9 @@ extension Decision<PushMachine> {
 
     /// Whether the app that came on screen gets a notification instead of its wake.
     private func arrivesInstead(_ message: PushMessage) -> Bool {
-        message.silent || message.isForUser && !message.isPresented && profile.has(.userNotificationCenter)
+        message.silent
+            || message.isForUser && !message.isPresented && message.summaryAt == nil
+                && profile.has(.userNotificationCenter)
     }
 
     /// Ends the wakes of a terminated app.
@@ -88,11 +90,13 @@ extension Decision<PushMachine> {
     /// Whether an alert waits for the handler of its app.
     var waitsForHandler: Bool { profile.has(.alertWaitsForHandler) }
 
-    /// Shows an alert, once. The device shows nothing of pushes for apps and the system, and no alert whose service
-    /// extension runs.
+    /// Shows an alert, once. The device shows nothing of pushes for apps and the system, no alert whose service
+    /// extension runs, and no alert before its summary.
     mutating func present(_ id: String, _ message: PushMessage, _ cause: PresentationCause) {
         guard message.needsPermission, !message.isPresented, isPermitted(message) else { return }
         guard state.messages[id]?.serviceExtension != .running else { return }
+        let isInTime = cause == .summary || cause == .notAwaited
+        guard isInTime || state.messages[id]?.summaryAt == nil else { return }
         emit(
             .notificationPresented(
                 .init(app: message.app, cause: cause, notification: id, pushType: message.pushType)))

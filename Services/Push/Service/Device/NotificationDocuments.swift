@@ -21,7 +21,7 @@ struct NotificationDocument: Record {
     var payload = JSON.null
     var priority = 10
     var pushType = PushType.alert
-    /// Whether the device shows the alert without lighting up the screen or a sound, for `interruption-level: passive`.
+    /// Whether the device adds the alert to the Notification Center without lighting up the screen or a sound.
     var quiet = false
     var silent = false
     /// Whether the app is on screen, so that its `willPresent` decides whether the device shows the notification.

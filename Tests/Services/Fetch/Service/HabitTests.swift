@@ -2,6 +2,7 @@ import Contracts
 import FetchCore
 import OrderedCollections
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 import Timeline

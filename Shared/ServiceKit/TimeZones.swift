@@ -1,15 +1,17 @@
 import Foundation
 import Synchronization
-import Timeline
+public import Timeline
 
 /// The time zone database of the system. Zones are cached, because machines look them up for every slot.
-final class TimeZones: Sendable {
+public final class TimeZones: Sendable {
     private let known = Mutex<[String: TimeZone]>([:])
     // Callers choose the names, so the cache is limited to more than the number of zones.
     private static let limit = 1024
 
+    public init() {}
+
     /// Returns the seconds east of UTC; 0 for unknown names.
-    func offset(_ name: String, at moment: Instant) -> Int {
+    public func offset(_ name: String, at moment: Instant) -> Int {
         zone(name).secondsFromGMT(for: Date(timeIntervalSince1970: Double(moment.milliseconds) / 1000))
     }
 
