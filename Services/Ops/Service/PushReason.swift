@@ -70,15 +70,27 @@ extension PushEvent {
             switch event.status {
             case .heldLowPower: [.conditions]
             case .heldRefused: [.cause(.refusal)]
+            case .heldSummary: [.settings(of: event.app)]
             // Without an end of the wait, the user has not opened the app for too long.
             default: event.until == nil ? [.settings(of: event.app)] : [.charges(app: event.app)]
             }
         case .notificationDiscarded(let event): event.reasonSources
         case .notificationReplaced(let event): [.received(notification: event.by)]
         case .notificationDelivered(let event):
-            event.fromStorage ? [.wait(notification: event.notification)] : []
+            (event.fromStorage ? [.wait(notification: event.notification)] : []) + event.quietSources
         case .notificationReleased(let event): [.wait(notification: event.notification)]
         default: []
+        }
+    }
+}
+
+extension PushEvent.NotificationDelivered {
+    /// The place of the event that explains why an alert is quiet. The payload explains a passive one.
+    fileprivate var quietSources: [PushReasonSource] {
+        switch quietCause {
+        case .focus: [.conditions]
+        case .provisional, .summary: [.settings(of: app)]
+        case .passive, nil: []
         }
     }
 }
