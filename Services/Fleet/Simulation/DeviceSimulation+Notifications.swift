@@ -33,6 +33,20 @@ extension DeviceSimulation {
         try submit(.changeSettings(app: app.id, AppSettings(notifications: .init(authorization: .denied))), &context)
     }
 
+    /// Puts apps into the scheduled summary, and sets its times.
+    mutating func scheduleDelivery(_ group: Group, _ context: inout PartitionContext) throws {
+        guard profile.has(.scheduledSummary) else { return }
+        for app in context.plan.scenario.apps where app.scheduledDelivery {
+            let change = NotificationSettingsChange(scheduledDelivery: .on)
+            try submit(.changeSettings(app: app.id, AppSettings(notifications: change)), &context)
+        }
+        guard let times = group.summaryTimes else { return }
+        // A summary has no seconds, and 24:00 is the 00:00 of the next day.
+        let minutes = times.items.map { $0.sinceMidnight.milliseconds / 60_000 % 1440 }
+        let texts = minutes.map { ClockTime(.minutes($0)).description }
+        try submit(.changeDeviceSettings(DeviceSettings(summaryTimes: texts)), &context)
+    }
+
     /// Whether an app asks, and has not asked yet.
     private func asksForNotifications(_ app: ScenarioApp) -> Bool {
         guard app.notificationAuthorization == .asked || app.notificationAuthorization == .provisional else {

@@ -117,9 +117,9 @@ extension DeviceSimulation {
         }
     }
 
-    /// The person may open a notification that was just shown.
+    /// The person may open a notification that was just shown. The person does not notice a quiet one.
     private mutating func considerOpening(_ id: String, _ context: PartitionContext) {
-        guard push.state.shown.last?.id == id else { return }
+        guard let shown = push.state.shown.last, shown.id == id, !shown.quiet else { return }
         var random = draw(.answers, context)
         let habits = context.plan.scenario.people[device.group].notifications
         if let wait = habits.opening(&random) { schedule(.openNotification(id), after: wait) }

@@ -26,6 +26,7 @@ extension DeviceSimulation {
                 try denyNotifications(of: app, &context)
             }
         }
+        try scheduleDelivery(group, &context)
         try authorizeLocation(&context)
         if group.backgroundRefresh == .off {
             try submit(.changeDeviceSettings(DeviceSettings(backgroundRefresh: .off)), &context)
@@ -33,6 +34,7 @@ extension DeviceSimulation {
         let initial = context.plan.timeline(of: device.index).initial
         var report = ConditionsReport()
         report.battery = BatteryReport(charging: initial.isCharging, level: initial.level.fraction)
+        if initial.isFocused, profile.has(.focus) { report.focus = FocusReport(state: .on) }
         if profile.has(.lowPowerMode) { report.lowPowerMode = initial.isLowPowerMode }
         report.network = networkReport
         report.locked = true
@@ -63,6 +65,11 @@ extension DeviceSimulation {
         case .battery(let level, let isCharging):
             var report = ConditionsReport()
             report.battery = BatteryReport(charging: isCharging, level: level.fraction)
+            try submit(.updateConditions(report), &context)
+        case .focus(let isOn):
+            guard profile.has(.focus) else { return }
+            var report = ConditionsReport()
+            report.focus = FocusReport(state: isOn ? .on : .off)
             try submit(.updateConditions(report), &context)
         case .lowPowerMode(let isOn):
             guard profile.has(.lowPowerMode) else { return }

@@ -10,6 +10,7 @@ struct ActivePeriods {
     }
 
     private var charging: [Span] = []
+    private var focus: [Span] = []
     private var lowPower: [Span] = []
     private var networks: [(span: Span, network: NetworkText)] = []
     private var outages: [Span] = []
@@ -27,6 +28,9 @@ struct ActivePeriods {
                 guard case .during(let period) = rule else { continue }
                 if let span = Self.span(of: period, begun, 100 + item, world) { lowPower.append(span) }
             }
+            for (item, period) in (group.focus?.items ?? []).enumerated() {
+                if let span = Self.span(of: period, begun, 300 + item, world) { focus.append(span) }
+            }
             for (item, named) in group.network.periods.enumerated() {
                 guard let span = Self.span(of: named.period.period, begun, 200 + item, world) else { continue }
                 networks.append((span, named.period.network))
@@ -37,10 +41,11 @@ struct ActivePeriods {
 
     /// The instants at which a condition can change, in any order.
     var changes: [Instant] {
-        (charging + lowPower + networks.map(\.span) + outages).flatMap { [$0.begin, $0.end] }
+        (charging + focus + lowPower + networks.map(\.span) + outages).flatMap { [$0.begin, $0.end] }
     }
 
     func isCharging(at instant: Instant) -> Bool { charging.contains { $0.contains(instant) } }
+    func isFocused(at instant: Instant) -> Bool { focus.contains { $0.contains(instant) } }
     func isLowPower(at instant: Instant) -> Bool { lowPower.contains { $0.contains(instant) } }
 
     func network(at instant: Instant) -> NetworkText {

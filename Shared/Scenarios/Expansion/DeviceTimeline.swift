@@ -17,6 +17,8 @@ public enum DeviceAction: Sendable, Hashable {
     case healthSample(String)
     case network(NetworkText)
     case battery(level: Percent, isCharging: Bool)
+    /// A Focus begins or ends.
+    case focus(Bool)
     case lowPowerMode(Bool)
     /// The device installs another generation of iOS, and restarts.
     case update(to: ProfileName)
@@ -33,6 +35,7 @@ public struct InitialConditions: Sendable, Hashable {
     public let network: NetworkText
     public let level: Percent
     public let isCharging: Bool
+    public let isFocused: Bool
     public let isLowPowerMode: Bool
 
     /// The document for `lifecycle`.
@@ -69,6 +72,7 @@ public struct DeviceTimeline: Sequence, Sendable {
         beginning = world.beginning(on: self.days.lowerBound)
         initial = InitialConditions(
             network: beginning.network, level: beginning.level, isCharging: beginning.isCharging,
+            isFocused: beginning.isFocused,
             isLowPowerMode: beginning.isLowPowerMode)
     }
 

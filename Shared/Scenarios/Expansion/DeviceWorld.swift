@@ -8,6 +8,7 @@ struct DeviceWorld: Sendable {
         var at: Instant
         var network: NetworkText
         var isCharging: Bool
+        var isFocused: Bool
         var isLowPowerByPeriod: Bool
         var charge: Charge
         /// The level below which Low Power Mode is on; nil if no rule names one.
@@ -17,12 +18,14 @@ struct DeviceWorld: Sendable {
         var wasLowPowerMode = false
 
         init(
-            at: Instant, network: NetworkText, isCharging: Bool, isLowPowerByPeriod: Bool, charge: Charge,
+            at: Instant, network: NetworkText, isCharging: Bool, isFocused: Bool, isLowPowerByPeriod: Bool,
+            charge: Charge,
             threshold: Percent?, profile: ProfileName
         ) {
             self.at = at
             self.network = network
             self.isCharging = isCharging
+            self.isFocused = isFocused
             self.isLowPowerByPeriod = isLowPowerByPeriod
             self.charge = charge
             self.threshold = threshold
@@ -61,7 +64,8 @@ struct DeviceWorld: Sendable {
         let at = range.lowerBound
         return State(
             at: at, network: periods.network(at: at), isCharging: periods.isCharging(at: at),
-            isLowPowerByPeriod: periods.isLowPower(at: at), charge: Charge(group.battery.atStart),
+            isFocused: periods.isFocused(at: at), isLowPowerByPeriod: periods.isLowPower(at: at),
+            charge: Charge(group.battery.atStart),
             threshold: group.lowPowerThreshold, profile: device.profile)
     }
 
@@ -103,6 +107,9 @@ struct DeviceWorld: Sendable {
         if isCharging != state.isCharging || isReport {
             events.append(DeviceEvent(at: at, action: .battery(level: state.level, isCharging: isCharging)))
         }
+        let isFocused = periods.isFocused(at: at)
+        if isFocused != state.isFocused { events.append(DeviceEvent(at: at, action: .focus(isFocused))) }
+        state.isFocused = isFocused
         (state.network, state.isCharging) = (network, isCharging)
         state.isLowPowerByPeriod = periods.isLowPower(at: at)
         state.wasLowPowerMode = state.isLowPowerMode

@@ -12,6 +12,7 @@ public struct ScenarioApp: Record, Equatable {
     public var bluetooth: BluetoothPlan?
     /// Its continued processing tasks. ``manifest`` permits their identifiers.
     public var continuedProcessing: ContinuedProcessingPlan?
+    public var entitlements: Defaulted<[Entitlement]> = []
     /// `UIApplicationExitsOnSuspend`.
     public var exitsOnSuspend: Defaulted<Bool> = false
     /// `setMinimumBackgroundFetchInterval(_:)` at each launch: `minimum`, `never` or a number of seconds. Without it, an
@@ -35,6 +36,8 @@ public struct ScenarioApp: Record, Equatable {
     public var notificationServiceExtension: Defaulted<Bool> = false
     /// `BGTaskSchedulerPermittedIdentifiers`.
     public var permittedTaskIdentifiers: Defaulted<[String]> = []
+    /// Whether people put its alerts into the scheduled summary (from iOS 15).
+    public var scheduledDelivery: Defaulted<Bool> = false
     /// `UIApplicationSceneManifest`.
     public var scenes: Defaulted<Bool> = false
     public var transfers: Defaulted<[TransferPlan]> = []
@@ -44,7 +47,8 @@ public struct ScenarioApp: Record, Equatable {
     /// The document of the app's installation.
     public var manifest: Manifest {
         Manifest(
-            backgroundModes: backgroundModes, exitsOnSuspend: exitsOnSuspend, handlersReturn: handlersReturn,
+            backgroundModes: backgroundModes, entitlements: entitlements, exitsOnSuspend: exitsOnSuspend,
+            handlersReturn: handlersReturn,
             launchHandlers: launchHandlers, memoryMB: memoryMB,
             notificationAuthorization: notificationAuthorization.atInstallation,
             notificationServiceExtension: notificationServiceExtension,
@@ -77,6 +81,7 @@ public struct ScenarioApp: Record, Equatable {
     enum Constraints {
         static let id: Constraint<String> = .identifier
         static let backgroundModes: Constraint<[BackgroundMode]> = .count(0...BackgroundMode.allCases.count)
+        static let entitlements: Constraint<[Entitlement]> = .count(0...Entitlement.allCases.count)
         static let launchHandlers: Constraint<[String]> = .taskIdentifiers
         static let memoryMB: Constraint<Int> = .range(1...1_048_576)
         static let permittedTaskIdentifiers: Constraint<[String]> = .taskIdentifiers

@@ -9,6 +9,8 @@ public struct Group: Record, Equatable {
     public var battery: Defaulted<BatteryPlan> = BatteryPlan()
     /// The periods in which the device charges. The default is 23:00±30m-06:30±30m.
     public var charging: Defaulted<OneOrMore<DailyPeriod>> = Group.nightly
+    /// The periods of a Focus, which silences alerts (from iOS 15); none if missing.
+    public var focus: OneOrMore<DailyPeriod>?
     public var forceQuits: Defaulted<ShareOfUses> = ShareOfUses(.none)
     public var habits: Defaulted<Habits> = Habits()
     /// When Low Power Mode is on; never if missing.
@@ -22,6 +24,8 @@ public struct Group: Record, Equatable {
     public var outages: Outages?
     /// The share of the devices. The shares of all groups add up to 100 %.
     public var share: Defaulted<Percent> = Percent.all
+    /// The times of the scheduled summary of notifications, from iOS 15; 08:00 and 18:00 if missing.
+    public var summaryTimes: OneOrMore<ClockTime>?
     /// The periods at places that the system recognizes; none if missing.
     public var visits: OneOrMore<DailyPeriod>?
     /// How often the person withdraws the permission for location from an app after a use.

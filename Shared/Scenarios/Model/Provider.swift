@@ -1,3 +1,4 @@
+public import Contracts
 public import Records
 import Timeline
 
@@ -76,6 +77,8 @@ public struct Send: Record, Equatable {
     public var every: TimeSpan?
     /// `apns-expiration` as time after the sending; 0s for one attempt. Without it, the service stores for its maximum.
     public var expiration: TimeSpan?
+    /// `interruption-level` of an alert.
+    public var interruptionLevel: InterruptionLevel?
     /// `mutable-content: 1`: the service extension of the app may change an alert.
     public var mutableContent: Defaulted<Bool> = false
     /// The time from the first device to the last, at most 1 day.

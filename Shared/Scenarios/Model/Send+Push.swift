@@ -28,6 +28,7 @@ extension Send {
             case .voip: []
             }
         let mutable: [JSON.Member] = mutableContent ? [.init("mutable-content", 1)] : []
-        return .object([JSON.Member("aps", .object(aps + mutable))] + (payload?.members ?? []))
+        let level: [JSON.Member] = interruptionLevel.map { [.init("interruption-level", .string($0.rawValue))] } ?? []
+        return .object([JSON.Member("aps", .object(aps + mutable + level))] + (payload?.members ?? []))
     }
 }

@@ -40,6 +40,9 @@ extension Scenario {
             if let name = group.name, !names.insert(name).inserted {
                 faults.append(FieldError(pointer: "/people/\(index)/name", detail: "must differ from other groups"))
             }
+            if (group.summaryTimes?.items.count ?? 0) > 12 {
+                faults.append(FieldError(pointer: "/people/\(index)/summaryTimes", detail: "must be at most 12 times"))
+            }
             for (number, opening) in group.habits.opens.enumerated() {
                 guard let fault = unknown(app: opening.app) else { continue }
                 faults.append(FieldError(pointer: "/people/\(index)/habits/opens/\(number)", detail: fault))
@@ -99,6 +102,9 @@ extension Scenario {
         if let fault = unknown(send.to) { faults.append(("/to", fault)) }
         if send.send == .silent, send.priority == 10 {
             faults.append(("/priority", "must be 5 for a silent push, as APNs requires"))
+        }
+        if send.interruptionLevel != nil, send.send != .alert, send.send != .alertWithContent {
+            faults.append(("/interruptionLevel", "is valid only for an alert"))
         }
         let app = apps.first { $0.id == send.app } ?? apps.first
         if send.send == .voip, unknown(app: send.app) == nil, app?.backgroundModes.contains(.voip) == false {

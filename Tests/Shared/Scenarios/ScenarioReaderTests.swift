@@ -7,9 +7,7 @@ import Testing
 struct ScenarioReaderTests {
     @Test func `an app has the members of a manifest`() throws {
         let app = try #require(ScenarioApp.schema["properties"])
-        // Entitlements are for health research and the GPU, which the apps of a scenario do not use.
-        let excluded = ["entitlements"]
-        for member in try #require(Manifest.schema["properties"]?.members) where !excluded.contains(member.name) {
+        for member in try #require(Manifest.schema["properties"]?.members) {
             #expect(app[member.name] != nil, "\(member.name)")
         }
     }
