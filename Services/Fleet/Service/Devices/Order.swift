@@ -76,6 +76,8 @@ public struct DeliveredNotification: Sendable, Equatable {
     public var app: String
     /// The category, whose actions the user may choose; nil without one.
     public var category: String?
+    /// Whether the device neither lights up its screen nor plays a sound.
+    public var isQuiet: Bool
     public var isSilent: Bool
     /// Whether the service extension of the app may change the content.
     public var runsExtension: Bool
@@ -92,6 +94,7 @@ public struct DeliveredNotification: Sendable, Equatable {
         self.identifier = identifier
         self.app = app
         category = document["payload"]?["aps"]?["category"]?.string
+        isQuiet = document["quiet"]?.bool ?? false
         isSilent = document["silent"]?.bool ?? false
         wakes = !isSilent && document["payload"]?["aps"]?["content-available"]?.int == 1
         deliveredAt = document["deliveredAt"]?.string.flatMap { Instant($0) }

@@ -136,7 +136,8 @@ extension SimulatedDevice {
             shown = acknowledged + random.interval(.milliseconds(200)...(.seconds(2)))
             schedule(.modify(notification.identifier), at: shown)
         }
-        guard !notification.isSilent, !notification.willPresent, let app = index(of: notification.app),
+        guard !notification.isSilent, !notification.isQuiet, !notification.willPresent,
+            let app = index(of: notification.app),
             random.percent(apps[app].model.opensNotifications)
         else { return }
         let wait = pace.real(random.interval(.seconds(5)...(.minutes(5))), atLeast: .milliseconds(200))

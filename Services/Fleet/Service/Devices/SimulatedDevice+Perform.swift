@@ -143,9 +143,10 @@ extension SimulatedDevice {
         return [.report(surroundings(at: pace.peopleTime(at: now)))]
     }
 
-    /// Returns the conditions at a user time. A generation without Low Power Mode never has it on.
+    /// Returns the conditions at a user time. A generation without Low Power Mode or Focus never has it on.
     private func surroundings(at people: Instant) -> Surroundings {
         var surroundings = person.surroundings(at: people, isLocked: isLocked)
+        surroundings.isFocused = surroundings.isFocused && has(.focus)
         surroundings.isLowPowerMode = surroundings.isLowPowerMode && has(.lowPowerMode)
         return surroundings
     }

@@ -14,6 +14,8 @@ public struct Person: Sendable, Equatable {
     public var home, work: Place
     /// The percentage of battery charge that the device uses per hour.
     public var drain: Int
+    /// Whether a Focus is on at work. Asleep, all users have one.
+    public var usesFocus: Bool
     /// Whether Low Power Mode is on below 20 %.
     public var usesLowPowerMode: Bool
     /// The percentage of closed apps that the user swipes out of the switcher.
@@ -54,6 +56,7 @@ public struct Person: Sendable, Equatable {
         drain = random.number(4...7)
         usesLowPowerMode = random.percent(60)
         swipesAway = random.pick([0, 0, 2, 5, 20])
+        usesFocus = random.percent(40)
     }
 
     /// Returns the activity at a user time.

@@ -5,6 +5,8 @@ public import Timeline
 public struct Surroundings: Sendable, Equatable {
     public var batteryPercent: Int
     public var isCharging: Bool
+    /// Whether a Focus silences alerts.
+    public var isFocused: Bool
     public var isLowPowerMode: Bool
     public var network: Network
     public var place: Person.Place
@@ -23,7 +25,8 @@ public struct Surroundings: Sendable, Equatable {
         }
         return [
             "battery": ["level": .double(Double(batteryPercent) / 100), "charging": .bool(isCharging)],
-            "lowPowerMode": .bool(isLowPowerMode), "network": network, "locked": .bool(isLocked),
+            "focus": ["state": isFocused ? "on" : "off"], "lowPowerMode": .bool(isLowPowerMode), "network": network,
+            "locked": .bool(isLocked),
             "location": [
                 "latitude": .double(Double(place.latitude) / 1_000_000),
                 "longitude": .double(Double(place.longitude) / 1_000_000), "accuracyMeters": 20,
@@ -52,6 +55,7 @@ extension Person {
             }
         return Surroundings(
             batteryPercent: battery, isCharging: phase == .asleep,
+            isFocused: phase == .asleep || usesFocus && phase == .atWork,
             isLowPowerMode: usesLowPowerMode && battery < 20 && phase != .asleep, network: network,
             place: place(at: minute, phase), isLocked: isLocked)
     }
