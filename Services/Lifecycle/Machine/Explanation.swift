@@ -17,6 +17,8 @@ public struct Explanation: Record {
     public var launch = LaunchCost()
     /// The next change by time alone; nil if there is none.
     public var next: Nullable<Next> = nil
+    /// The readings of the disputed rules that decided about the state.
+    public var readings: [RuleReading] = []
     public var since: Nullable<Instant> = nil
     public var state = AppState.notRunning
     public var wakes: [WakeOutlook] = []
@@ -82,6 +84,10 @@ extension LifecycleMachine {
         explanation.state = record.state
         explanation.since = record.stateSince
         explanation.because = record.why
+        explanation.readings = readings(about: record, app, policy)
+        for decided in explanation.readings where decided.reading == .document {
+            explanation.because += " The rule \(decided.rule.rawValue) is as in the source document."
+        }
         explanation.heldBy = record.holds
         explanation.launch = LaunchCost(record.processStart)
         explanation.next = nextDeadline(of: record).map { at in
@@ -95,6 +101,30 @@ extension LifecycleMachine {
         explanation.energy = record.energy.metered(at: now)
         return explanation
     }
+
+    /// Returns the disputed rules that decided about the state of an app, with their readings.
+    private func readings(about record: InstalledApp, _ app: String, _ policy: LifecyclePolicy) -> [RuleReading] {
+        let rules = DisputedRule.allCases.filter { rule in
+            switch rule {
+            // Whether the entry of an ended process stays. A force quit always removes it.
+            case .appSwitcher: record.state == .notRunning && record.lastEnd.map { $0.reason != .forceQuit } ?? false
+            case .backgroundAppRefresh:
+                record.state == .suspended && !allowsActivities(app)
+                    && policy[registration?.profile ?? .ios18].name.version >= 13
+                    && record.manifest.backgroundModes.contains { mode in
+                        ActivityKind.allCases.contains { $0.modes.contains(mode) }
+                    }
+            case .exitsOnSuspend:
+                record.manifest.exitsOnSuspend && registration?.multitasking != false
+                    && (record.lastEnd?.reason == .exitedOnSuspend || record.state == .suspended)
+            case .resourceTimeout, .sessionTransfers, .silentNotifications, .transferErrors: false
+            }
+        }
+        return rules.map { RuleReading(reading: policy.generations[$0], rule: $0) }
+    }
+
+    /// Whether Background App Refresh is on, without which the source document allows no activities.
+    func allowsActivities(_ app: String) -> Bool { isBackgroundRefreshOn(app) && !restrictions.backgroundRefresh }
 
     private func outlook(
         _ kind: WakeKind, _ app: String, at now: Instant, _ policy: LifecyclePolicy

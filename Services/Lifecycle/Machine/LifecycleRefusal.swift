@@ -119,4 +119,11 @@ public struct LifecycleRefusal: MachineRefusal {
         Self(
             .conflict, "unavailable_on_device", "Device lacks the hardware", "The device lacks the hardware: \(need).")
     }
+
+    /// Returns the refusal with the reading of the disputed rule that decided.
+    func decided(by rule: DisputedRule, _ reading: Reading) -> Self {
+        let name = reading == .document ? "the source document" : "Apple's documentation"
+        return Self(
+            reason.kind, reason.code, reason.title, "\(reason.detail) The rule \(rule.rawValue) is as in \(name).")
+    }
 }

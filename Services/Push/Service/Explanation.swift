@@ -37,6 +37,8 @@ struct Explanation: Record {
     var notifications = NotificationSettings()
     var online = false
     var powerFriendly = false
+    /// The readings of the disputed rules that decided about notifications that wait for the budget.
+    var readings: [RuleReading] = []
     /// Whether the app has a token for alerts and background pushes.
     var registered = false
     /// Whether the app has a service extension, which may change alerts with `mutable-content`.
@@ -61,6 +63,10 @@ struct Explanation: Record {
         self.state = record.state
         wakes = record.wakes
         notifications = record.notifications
+        if state.messages.values.contains(where: { $0.app == app && $0.stage == .held }) {
+            let rule = DisputedRule.silentNotifications
+            readings = [RuleReading(reading: policy.generations[rule], rule: rule)]
+        }
         budget.capacity = Int(policy.silentBurst)
         budget.left = state.silentLeft(of: record, at: now, policy)
         budget.nextReleaseAt = budget.left > 0 ? nil : state.silentAvailability(of: record, at: now, policy)

@@ -94,7 +94,7 @@ public struct BackgroundSession: Record, Equatable {
 
     /// Whether the system still carries out a task. Only code of the app resumes a suspended task, so the app would never
     /// run again if its wake waited for one.
-    var hasTasksUnderWay: Bool { tasks.contains { $0.state == .running || $0.state == .canceling } }
+    public var hasTasksUnderWay: Bool { tasks.contains { $0.state == .running || $0.state == .canceling } }
 
     /// Whether a task is not completed.
     public var hasUnfinishedTasks: Bool { tasks.contains { $0.state != .completed } }

@@ -58,3 +58,9 @@ public enum Reading: String, WireEnum {
     /// As the source document says.
     case document
 }
+
+/// The reading of a disputed rule that decided something, in an explanation.
+public struct RuleReading: Record, Equatable {
+    public var reading: Reading
+    public var rule: DisputedRule
+}

@@ -16,7 +16,12 @@ extension Decision<LifecycleMachine> {
         if kind.needsLocation, !record.locationAuthorization.allowsUpdates { throw .locationDenied }
         if record.state == .background {
             guard record.ending == nil else { throw .activityNotAllowed(kind) }
-            guard mayRunInBackground(kind, request, app, record) else { throw .activityNotAllowed(kind) }
+            guard mayRunInBackground(kind, request, app, record) else {
+                let refusal = LifecycleRefusal.activityNotAllowed(kind)
+                let isByReading =
+                    follows(.backgroundAppRefresh) && profile.name.version >= 13 && !state.allowsActivities(app)
+                throw isByReading ? refusal.decided(by: .backgroundAppRefresh, .document) : refusal
+            }
             if kind.needsLocation, !record.mayStartLocation { throw .locationNotInUse }
         }
         let isAwaited = kind == .voip && record.wakes.values.contains(where: \.awaitsCall)
@@ -77,8 +82,7 @@ extension Decision<LifecycleMachine> {
         {
             return false
         }
-        return !profile.has(.refreshSwitchEndsActivities)
-            || state.isBackgroundRefreshOn(app) && !state.restrictions.backgroundRefresh
+        return !profile.has(.refreshSwitchEndsActivities) || state.allowsActivities(app)
     }
 }
 

@@ -10,7 +10,10 @@ extension Decision<LifecycleMachine> {
     mutating func beginTask(_ app: String, _ request: TaskRequest) throws(LifecycleRefusal) {
         let record = try running(app)
         let remaining = record.backgroundTimeRemaining(at: now)
-        guard !endsOnLeaving(record), record.ending == nil, remaining != .zero,
+        guard !endsOnLeaving(record) else {
+            throw record.manifest.exitsOnSuspend ? .invalidTask.decided(by: .exitsOnSuspend, .apple) : .invalidTask
+        }
+        guard record.ending == nil, remaining != .zero,
             record.tasks.count < LifecyclePolicy.openTasks
         else { throw .invalidTask }
         emit(

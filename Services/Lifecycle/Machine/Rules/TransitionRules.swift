@@ -9,7 +9,14 @@ extension Decision<LifecycleMachine> {
     mutating func transition(_ app: String, _ event: AppTransition) throws(LifecycleRefusal) {
         let record = try installed(app)
         guard state.isPoweredOn else { throw .deviceOff }
-        guard isLegal(event, for: app, record) else { throw .illegalTransition(record.state, event) }
+        guard isLegal(event, for: app, record) else {
+            let refusal = LifecycleRefusal.illegalTransition(record.state, event)
+            // Without the reading, the switcher would still have an entry to open.
+            let isByReading =
+                event == .open && follows(.appSwitcher) && record.state == .notRunning
+                && record.lastEnd.map { $0.reason != .forceQuit } ?? false
+            throw isByReading ? refusal.decided(by: .appSwitcher, .document) : refusal
+        }
         switch event {
         case .launch: launch(app, record)
         // The switcher keeps entries without a process. A tap on an entry or on a notification launches the app.

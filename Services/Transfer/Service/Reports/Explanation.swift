@@ -34,6 +34,8 @@ struct Explanation: Record {
     var lowPowerMode = false
     var network = Network()
     var poweredOn = true
+    /// The readings of the disputed rules that decided about unfinished tasks and about wakes.
+    var readings: [RuleReading] = []
     var sessions: [Session] = []
     var state = AppPresence.notRunning
 
@@ -46,6 +48,8 @@ struct Explanation: Record {
         battery = device.battery
         lowPowerMode = device.isLowPowerMode
         poweredOn = device.isPoweredOn
+        readings = DisputedRule.allCases.filter { rule in view.sessions.values.contains { $0.isDecided(by: rule) } }
+            .map { RuleReading(reading: policy.generations[$0], rule: $0) }
         for (id, session) in view.sessions {
             let key = SessionKey(app: app, session: id)
             var entry = Session()
@@ -65,6 +69,22 @@ struct Explanation: Record {
                 return document
             }
             sessions.append(entry)
+        }
+    }
+}
+
+extension BackgroundSession {
+    /// Whether a disputed rule decided about one of the tasks, or about a wake.
+    fileprivate func isDecided(by rule: DisputedRule) -> Bool {
+        let unfinished = tasks.filter { $0.state != .completed }
+        switch rule {
+        case .resourceTimeout:
+            let limit = SessionConfiguration().timeoutIntervalForResource
+            return !unfinished.isEmpty && configuration.timeoutIntervalForResource == limit
+        case .sessionTransfers:
+            return !configuration.isDiscretionary && unfinished.contains(where: \.hasStarted)
+        case .transferErrors: return hasTasksUnderWay && undelivered.contains { self[$0]?.error != nil }
+        case .appSwitcher, .backgroundAppRefresh, .exitsOnSuspend, .silentNotifications: return false
         }
     }
 }
