@@ -57,6 +57,8 @@ extension Action {
                 ["locationAuthorization": .string(authorization)])
         case .monitorSignificantChanges(let app):
             return Call(.lifecycle, "PUT", ofApp + "/significant-location-changes", [device, app])
+        case .startWaiting(let app, let interest): return interest.call(from: device, app)
+        case .occur(let occurrence): return occurrence.call(from: device)
         case .report(let surroundings):
             return Call(.lifecycle, "PATCH", root + "/conditions", [device], surroundings.document)
         case .transition(let app, let event):

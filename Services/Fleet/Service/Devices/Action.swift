@@ -16,11 +16,15 @@ public enum Action: Sendable, Equatable {
     case open(notification: String)
     /// Answers a notification by a text input action.
     case reply(notification: String)
+    /// Reports an event of the surroundings.
+    case occur(Occurrence)
     /// Cancels a continued processing task in the interface of the system.
     case cancelExport(app: String, identifier: String)
     case keepAlive
     // Actions of the code of an app.
     case monitorSignificantChanges(app: String)
+    /// Starts to wait for events.
+    case startWaiting(app: String, Interest)
     case completeCallback(app: String, String, session: String?)
     case beginTask(app: String, String)
     case endTask(app: String, task: String)
@@ -43,10 +47,12 @@ public enum Action: Sendable, Equatable {
     /// The app whose code acts; nil for the user and the device.
     public var actingApp: String? {
         switch self {
-        case .monitorSignificantChanges(let app): app
+        case .monitorSignificantChanges(let app), .startWaiting(let app, _): app
         case .changeLocation: nil
         case .register(let app), .requestAuthorization(let app, _), .setCategories(let app): app
-        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .cancelExport, .keepAlive: nil
+        case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .cancelExport, .keepAlive,
+            .occur:
+            nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .export(let app, _), .reportProgress(let app, _, _, _), .openSession(let app),
             .download(let app), .answerChallenge(let app, _),

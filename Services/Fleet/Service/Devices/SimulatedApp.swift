@@ -24,6 +24,8 @@ public struct SimulatedApp: Sendable, Equatable {
     public internal(set) var hasAsked = false
     /// Whether it has set its notification categories.
     var hasCategories = false
+    /// Whether its central manager waits for events.
+    var hasAccessory = false
     /// The number of its exports.
     var exports = 0
     /// The token for notifications; nil until the app has registered.

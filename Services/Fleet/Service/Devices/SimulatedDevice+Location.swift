@@ -22,7 +22,8 @@ extension SimulatedDevice {
         apps[app].location = answer
         let name = apps[app].model.identifier
         let granted = Action.changeLocation(app: name, answer)
-        return answer == "always" ? [granted, .monitorSignificantChanges(app: name)] : [granted]
+        let events = awaitEvents(of: app)
+        return answer == "always" ? [granted, .monitorSignificantChanges(app: name)] + events : [granted]
     }
 
     /// Returns the actions of a user who leaves an app and may withdraw its permission.

@@ -182,6 +182,9 @@ extension SimulatedDevice {
         case (.setCategories(let name), .done):
             if let app = index(of: name) { apps[app].hasCategories = true }
             return []
+        case (.startWaiting(let name, .bluetooth), .done):
+            if let app = index(of: name) { apps[app].hasAccessory = true }
+            return []
         case (.openSession(let name), .done(let document, _)):
             if let app = index(of: name) { count(document["tasks"]?.items ?? [], of: app) }
             return []
@@ -200,10 +203,12 @@ extension SimulatedDevice {
 
     /// Returns the actions of an app's code after a launch by the user.
     private func launchWork(of app: Int, after action: Action) -> [Action] {
-        guard case .transition(let name, "launch") = action, let interval = apps[app].model.fetchInterval,
-            services.contains(.fetch), has(.backgroundFetch)
-        else { return [] }
-        return [.setInterval(app: name, interval)]
+        guard case .transition(let name, "launch") = action else { return [] }
+        let events = awaitEvents(of: app)
+        guard let interval = apps[app].model.fetchInterval, services.contains(.fetch), has(.backgroundFetch) else {
+            return events
+        }
+        return [.setInterval(app: name, interval)] + events
     }
 
     /// Counts the bytes of completed tasks. A reopened session lists its tasks.

@@ -11,7 +11,7 @@ extension SimulatedDevice {
         case .report:
             let people = pace.peopleTime(at: now)
             schedule(.report, at: max(pace.real(at: person.nextChange(after: people)), now + .seconds(1)))
-            return [.report(surroundings(at: people))]
+            return [.report(surroundings(at: people))] + move(to: person.phase(at: people))
         case .keepAlive:
             scheduleKeepAlive(after: now)
             return isOnline(at: now) ? [.keepAlive] : []
@@ -88,8 +88,9 @@ extension SimulatedDevice {
         schedulePickUp(after: now)
         let phase = person.phase(at: pace.peopleTime(at: now))
         guard phase != .asleep, phase != .atWork || random.percent(60) else { return [] }
+        let events = eventsBeforeUse()
         let app = chosenApp()
-        return onScreen == app ? [] : open(app, at: now)
+        return onScreen == app ? events : events + open(app, at: now)
     }
 
     private mutating func open(_ app: Int, at now: Instant) -> [Action] {

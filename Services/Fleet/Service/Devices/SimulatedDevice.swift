@@ -20,6 +20,8 @@ public struct SimulatedDevice: Sendable, Equatable {
     var random: SeededRandom
     var works: [Work] = []
     var isLocked = true
+    /// The place of the user; nil before the first report.
+    var place: SimulatedPlace?
     /// The index of the app on screen.
     var onScreen: Int?
     /// The offset of the newest handled order, and the keys of its handled orders.

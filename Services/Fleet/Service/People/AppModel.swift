@@ -57,6 +57,23 @@ public struct AppModel: Sendable, Equatable {
     public var wantsLocation: Bool { behaviour == .neverCompletes || behaviour == .crashes }
     /// Whether its user exports videos, which takes minutes.
     public var exports: Bool { identifier == "com.example.film" }
+    /// The events for which it waits.
+    public var interests: [Interest] {
+        switch identifier {
+        case "com.example.weather": [.visits]
+        case "com.example.game": [.beacons, .monitor, .condition]
+        case "com.example.fitness": [.bluetooth, .health, .research]
+        default: []
+        }
+    }
+    /// The identifiers of its task requests.
+    private var taskIdentifiers: [String] {
+        interests.contains(.research) ? [Interest.researchTask] : exports ? [exportPrefix + "*"] : []
+    }
+    /// The entitlements of its task requests.
+    private var entitlements: [String] {
+        interests.contains(.research) ? ["com.apple.developer.backgroundtasks.healthresearch"] : []
+    }
     /// Whether the app downloads.
     public var downloads: Bool { behaviour == .downloadsMuch }
 
@@ -66,7 +83,9 @@ public struct AppModel: Sendable, Equatable {
             "backgroundModes": .array(modes.map { .string($0) }), "memoryMB": .int(memoryMB),
             "handlersReturn": .string(reportsHandlers ? "reported" : "immediately"),
             "notificationServiceExtension": .bool(hasServiceExtension),
-            "permittedTaskIdentifiers": .array(exports ? [.string(exportPrefix + "*")] : []),
+            "entitlements": .array(entitlements.map { .string($0) }),
+            "permittedTaskIdentifiers": .array(taskIdentifiers.map { .string($0) }),
+            "scenes": .bool(!interests.isEmpty),
         ]
     }
 
@@ -110,6 +129,10 @@ public struct AppModel: Sendable, Equatable {
         AppModel(
             "com.example.podcasts", .downloadsMuch, ["fetch", "remote-notification"], reports: true, .minimum,
             opens: 4, taps: 20, .minutes(1)...(.minutes(6))),
+        AppModel(
+            "com.example.fitness", .wellBehaved, ["bluetooth-central", "processing"], reports: true, nil, opens: 5,
+            taps: 10,
+            .seconds(30)...(.minutes(4))),
         AppModel(
             "com.example.film", .wellBehaved, [], reports: true, nil, opens: 3, taps: 10, .minutes(2)...(.minutes(9))),
     ]

@@ -103,7 +103,7 @@ public final class RunStatistics: Sendable {
         note { counts in
             switch action {
             case .transition(_, "launch"): counts.launches += 1
-            case .changeLocation, .monitorSignificantChanges, .requestAuthorization: break
+            case .changeLocation, .monitorSignificantChanges, .requestAuthorization, .startWaiting, .occur: break
             case .completeWake: counts.wakesCompleted += 1
             case .beginTask: counts.tasksBegun += 1
             case .download: counts.downloads += 1

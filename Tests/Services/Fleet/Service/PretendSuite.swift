@@ -102,7 +102,8 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
-        case .changeLocation, .monitorSignificantChanges, .requestAuthorization: return .done([:], asOf: offset)
+        case .changeLocation, .monitorSignificantChanges, .requestAuthorization, .startWaiting, .occur:
+            return .done([:], asOf: offset)
         case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
             .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories, .export,
             .cancelExport, .reportProgress:
