@@ -31,18 +31,22 @@ final class RunningSuite: Sendable {
     private let ports: [SuiteService: Int]
     /// The port of the provider endpoint.
     private let apns: Int
+    /// The number of partitions of the log; nil for the default.
+    private let partitions: Int?
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
     /// Migrates a new database and starts services.
     ///
     /// - Parameters:
     ///   - services: the services to start; the database is migrated for all.
+    ///   - partitions: the number of partitions of the log; the default of the services if nil.
     ///   - fsync: whether a commit reaches the disk, as in production.
     static func start(
-        _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, fsync: Bool = false
+        _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, partitions: Int? = nil,
+        fsync: Bool = false
     ) async throws -> RunningSuite {
         let cluster = try await PrivateCluster.make(fsync: fsync)
-        let suite = try await RunningSuite(cluster)
+        let suite = try await RunningSuite(cluster, partitions)
         for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for service in services { group.addTask { try await suite.launch(service) } }
@@ -51,8 +55,9 @@ final class RunningSuite: Sendable {
         return suite
     }
 
-    private init(_ cluster: PrivateCluster) async throws {
+    private init(_ cluster: PrivateCluster, _ partitions: Int?) async throws {
         self.cluster = cluster
+        self.partitions = partitions
         database = try await cluster.makeNamedDatabase()
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("suite-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -219,10 +224,11 @@ final class RunningSuite: Sendable {
 
     /// Returns the settings of a service over TCP with its own role, with the rights as in a deployment.
     func settings(of service: SuiteService) -> [String: String] {
-        let settings = [
+        var settings = [
             "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),
         ]
+        settings["PARTITIONS"] = partitions.map(String.init)
         if service == .ops {
             let addresses = SuiteService.writers.map { ("\($0.rawValue.uppercased())_URL", address($0)) }
             return settings.merging(addresses) { $1 }

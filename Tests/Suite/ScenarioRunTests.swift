@@ -2,10 +2,11 @@ import Foundation
 import NIOCore
 import Records
 import Scenarios
-import Simulation
 import TestSupport
 import Testing
 import Timeline
+
+@testable import Simulation
 
 /// `fleet run --scenario` against the whole suite.
 @Suite("A scenario over the whole suite", .tags(.database, .processes), .timeLimit(.minutes(10)))
@@ -65,7 +66,7 @@ struct ScenarioRunTests {
 
     @Test(arguments: [alerts, refreshes, forceQuits])
     func `a scenario ends in the suite as in a simulation`(_ text: String) async throws {
-        let suite = try await RunningSuite.start(virtualTime: true)
+        let suite = try await RunningSuite.start(virtualTime: true, partitions: SharedPlan.partitions)
         let file = try suite.file("scenario.json", text: text)
         let folder = try suite.file("report")
         let fleet = try suite.startFleet(["run", "--scenario", file, "--report", folder])
@@ -89,6 +90,45 @@ struct ScenarioRunTests {
             differences.isEmpty,
             "\(differences.count) of \(expected.notifications.count) and \(expected.refreshes.count):\n\(differences.prefix(40).joined(separator: "\n"))"
         )
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    @Test func `another system gets the tokens of the devices, and an interrupted run has a report`() async throws {
+        let suite = try await RunningSuite.start(virtualTime: true)
+        let text = """
+            {
+              "name": "external", "for": "90d", "devices": {"count": 3}, "provider": "external",
+              "people": [{"habits": {"opens": ["00:10±9m"]}}],
+              "apps": [{"id": "com.example.chat"}, {"id": "com.example.mail"}]
+            }
+            """
+        let file = try suite.file("scenario.json", text: text)
+        let (folder, tokens) = (try suite.file("report"), try suite.file("tokens"))
+        let fleet = try suite.startFleet([
+            "run", "--scenario", file, "--report", folder, "--tokens", tokens, "--fleet", "mine",
+        ])
+        func lines() -> [JSON] {
+            let data = FileManager.default.contents(atPath: tokens) ?? Data()
+            return data.split(separator: UInt8(ascii: "\n")).compactMap { try? JSON(parsing: Array($0)) }
+        }
+        try await eventually(within: 240, describe: "an app has a token") { !lines().isEmpty }
+        let token = try #require(lines().first)
+        let device = try #require(token["device"]?.string)
+        let app = try #require(token["app"]?.string)
+        #expect(device.hasPrefix("mine-00000") && app.hasPrefix("com.example."))
+        let known = try await suite.call(.GET, .push, "/v1/devices/\(device)/apps/\(app)/tokens").json["items"]?.items
+        #expect(known?.map { $0["token"] } == [token["token"]])
+        #expect(known?.map { $0["kind"] } == [token["kind"]])
+
+        let (status, words, _) = try await fleet.finish()
+        #expect(status == .exited(1), "\(words)")
+        let report = try #require(
+            FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
+            "\(words)")
+        #expect(report["complete"] == false)
+        // The clock runs again.
+        #expect(try await suite.call(.GET, .ops, "/v1/clock").json["frozen"] == false)
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         try await suite.cluster.destroy()
     }

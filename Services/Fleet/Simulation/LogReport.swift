@@ -11,8 +11,6 @@ public struct LogReport {
     private var devices: [DeviceSimulation]
     private let indexes: [String: Int]
     private var events = 0
-    /// The pushes whose notification is unknown, because their request got no answer.
-    private var last: Instant
 
     /// - Parameter names: the identifiers of the devices in the suite, by index.
     public init(_ plan: ScenarioPlan, names: [String]) {
@@ -21,7 +19,6 @@ public struct LogReport {
         context = shared.context(of: 0)
         devices = names.indices.map { DeviceSimulation($0, plan, shared.policies, checks: false) }
         indexes = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
-        last = plan.begin
     }
 
     // MARK: The provider
@@ -81,14 +78,14 @@ public struct LogReport {
     public mutating func add(_ event: Event) throws {
         guard let index = event.key.device.flatMap({ indexes[$0] }), event.time < plan.end else { return }
         events += 1
-        last = max(last, event.time)
         try devices[index].replay(event, &context)
     }
 
     /// Returns the report of the time until an instant.
     public func report(until end: Instant) -> SimulationReport {
         var (context, devices) = (context, devices)
-        for index in devices.indices { devices[index].finish(at: max(end, plan.begin), &context) }
+        let end = max(end, plan.begin)
+        for index in devices.indices { devices[index].finish(at: end, &context) }
         return SimulationReport(
             plan, until: end, events: events, digest: "", context.figures, violations: [])
     }

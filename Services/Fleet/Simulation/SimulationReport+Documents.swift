@@ -57,7 +57,7 @@ extension SimulationReport {
         }
         lines.append("  bytes: \(list(figures.bytes)); energy of refreshes and tasks: \(figures.energy) mJ")
         for rule in documentedRules { lines.append("  the rule \(rule.rawValue) is as in the source documents") }
-        for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in a simulation") }
+        for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in this run") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }
         for violation in violations.prefix(10) { lines.append("  \(violation)") }
         lines.append("  \(events) events" + (digest.isEmpty ? "" : ", SHA-256 \(digest)"))

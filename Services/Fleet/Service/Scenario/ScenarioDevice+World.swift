@@ -15,7 +15,7 @@ extension ScenarioDevice {
     /// - Returns: whether the suite accepted the device and its apps.
     func begin() async throws(CancellationError) -> Bool {
         var registration = Registration()
-        registration.profile = planned.profile
+        registration.profile = generation
         registration.timeZone = planned.timeZone.name
         registration.fleet = world.fleet
         guard try await call(.lifecycle, "PUT", "", [], registration.document) != nil else { return false }
@@ -38,10 +38,9 @@ extension ScenarioDevice {
         if group.backgroundRefresh == .off {
             try await call(.lifecycle, "PUT", "/settings", [], DeviceSettings(backgroundRefresh: .off).document)
         }
-        let initial = world.plan.timeline(of: index).initial
         var report = ConditionsReport()
-        report.battery = BatteryReport(charging: initial.isCharging, level: initial.level.fraction)
-        if profile.has(.lowPowerMode) { report.lowPowerMode = initial.isLowPowerMode }
+        report.battery = BatteryReport(charging: battery.isCharging, level: battery.level.fraction)
+        if profile.has(.lowPowerMode) { report.lowPowerMode = isLowPowerMode }
         report.network = networkReport
         report.locked = true
         try await reportConditions(report)
@@ -134,6 +133,7 @@ extension ScenarioDevice {
         registration.timeZone = planned.timeZone.name
         registration.fleet = world.fleet
         guard try await call(.lifecycle, "PUT", "", [], registration.document) != nil else { return }
+        generation = name
         profile = Generations.standard[name]
         if isPoweredOn { try await power("reboot") }
     }

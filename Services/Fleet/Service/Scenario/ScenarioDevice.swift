@@ -21,6 +21,10 @@ actor ScenarioDevice {
     var now: Instant
     /// The network of the person's plan, without faults.
     var plannedNetwork: NetworkText
+    /// The surroundings at the registration.
+    private(set) var battery: (level: Percent, isCharging: Bool)
+    private(set) var isLowPowerMode: Bool
+    var generation: ProfileName
     /// The faults that last.
     var activeFaults: Set<Int> = []
     /// The wakes for tasks whose handlers never return.
@@ -57,7 +61,10 @@ actor ScenarioDevice {
         let timeline = world.plan.timeline(of: index)
         planned = timeline.device
         faults = world.plan.faults(of: index)
+        generation = planned.profile
         profile = Generations.standard[planned.profile]
+        battery = (timeline.initial.level, timeline.initial.isCharging)
+        isLowPowerMode = timeline.initial.isLowPowerMode
         calls = DeviceCalls(
             world.client, world.statistics, run: world.run, name: name,
             seed: world.plan.seed ^ UInt64(truncatingIfNeeded: index))
@@ -84,7 +91,15 @@ actor ScenarioDevice {
     func skip(to moment: Instant) {
         now = max(now, moment)
         while let event = nextEvent, event.at < moment {
-            if case .network(let network) = event.action { plannedNetwork = network }
+            switch event.action {
+            case .network(let network): plannedNetwork = network
+            case .battery(let level, let isCharging): battery = (level, isCharging)
+            case .lowPowerMode(let isOn): isLowPowerMode = isOn
+            case .update(let name):
+                generation = name
+                profile = Generations.standard[name]
+            case .open, .home, .forceQuit, .withdrawLocation, .visit, .accessory, .healthSample: break
+            }
             nextEvent = timeline.next()
         }
         while nextPush < pushes.count, pushes[nextPush].at < moment { nextPush += 1 }

@@ -60,7 +60,8 @@ public final class ScenarioRun: Sendable {
 
     /// Runs to the end of the scenario, or until `stop` returns.
     ///
-    /// - Throws: ``FleetError`` if the suite cannot run the scenario.
+    /// - Throws: ``FleetError`` if the suite cannot run the scenario, or `CancellationError` if `stop` returned before the
+    ///   devices were registered.
     /// - Returns: the first instant that the run has not reached.
     public func live(until stop: @escaping @Sendable () async -> Void) async throws -> Instant {
         do {
@@ -115,10 +116,12 @@ public final class ScenarioRun: Sendable {
             }
             if options.webhook != nil {
                 group.addTask {
-                    while true {
-                        try await self.tokens.post(self.client, self.statistics)
-                        try await Task.sleep(for: .seconds(1))
+                    while !Task.isCancelled {
+                        // The next round sends what an interrupted one did not.
+                        try? await self.tokens.post(self.client, self.statistics)
+                        try? await Task.sleep(for: .seconds(1))
                     }
+                    return nil
                 }
             }
             group.addTask {
