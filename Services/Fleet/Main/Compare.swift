@@ -13,8 +13,8 @@ struct Compare: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Simulates two scenarios with the same seed, and prints what differs and why.",
         discussion: """
-            Give two files, or one file and two variants of it: --mix twice. A file can also be the report.json of an earlier \
-            run. The exit status is 0, or 2 for a bad file. It does not depend on the differences.
+            Give two files, or one file and two variants of it: --mix or --profiles twice. A file can also be the \
+            report.json of an earlier run. The exit status is 0, or 2 for a bad file. It does not depend on the differences.
             """)
 
     @Argument(help: "A scenario (YAML or JSON), or a report.json.")
@@ -25,6 +25,12 @@ struct Compare: AsyncParsableCommand {
         help: "A variant by generations: ios26, or ios26=60,ios18=40. Give it twice, or once to compare with the file.",
         transform: Self.mix)
     var mix: [NamedMix] = []
+    @Option(
+        help: """
+            A variant by profiles and readings: a JSON file as PROFILES_FILE of the services, or standard. Give it twice, or \
+            once to compare with the standard table. With two files, it counts for both.
+            """)
+    var profiles: [String] = []
     @Option(help: "Replaces the seed. The default is the seed of the first scenario, for both.")
     var seed: UInt64?
     @Option(help: "Replaces the number of devices.")
@@ -44,30 +50,31 @@ struct Compare: AsyncParsableCommand {
 
     /// A side of the comparison: a scenario to simulate, or a report.
     private enum Side {
-        case scenario(Scenario)
+        case scenario(Scenario, Generations)
         case report(Reports.Report)
     }
+
+    private typealias NamedSide = (name: String, side: Side)
+
+    /// The name of the table of generations without overrides.
+    private static let standard = "standard"
 
     func validate() throws {
         if let devices, !(1...100_000).contains(devices) { throw ValidationError("--devices must be 1 to 100000") }
         if let days, !(1...366).contains(days) { throw ValidationError("--days must be 1 to 366") }
         if !(1...256).contains(threads) { throw ValidationError("--threads must be 1 to 256") }
-        if second == nil, mix.isEmpty { throw ValidationError("give a second file, or --mix") }
+        if second == nil, mix.isEmpty, profiles.isEmpty {
+            throw ValidationError("give a second file, or --mix, or --profiles")
+        }
+        if !mix.isEmpty, profiles.count > 1 { throw ValidationError("give --mix or two --profiles, not both") }
+        if second != nil, profiles.count > 1 { throw ValidationError("two --profiles need a single file") }
+        if profiles.count > 2 { throw ValidationError("give --profiles at most twice") }
         if second != nil, !mix.isEmpty { throw ValidationError("--mix needs a single file") }
         if mix.count > 2 { throw ValidationError("give --mix at most twice") }
     }
 
     func run() async throws {
-        let one: (name: String, side: Side)
-        let other: (name: String, side: Side)
-        if let second {
-            one = (Self.name(of: first), try read(first))
-            other = (Self.name(of: second), try read(second))
-        } else {
-            let variants = try mix.map { mix in (name: mix.name, side: try read(first, mix: mix.value)) }
-            one = variants.count == 2 ? variants[0] : (Self.name(of: first), try read(first))
-            other = variants[variants.count - 1]
-        }
+        let (one, other) = try sides()
         // Two files of one name in two directories need their paths.
         let names = one.name == other.name ? (first, second ?? other.name) : (one.name, other.name)
         let directory = try report.map { try ReportFiles.makeDirectory($0) }
@@ -88,11 +95,25 @@ struct Compare: AsyncParsableCommand {
         Terminal.write("  report: \(directory.appending(path: "comparison.html").path)\n")
     }
 
+    /// Returns the two sides with their names.
+    private func sides() throws -> (NamedSide, NamedSide) {
+        if let second { return ((Self.name(of: first), try read(first)), (Self.name(of: second), try read(second))) }
+        guard mix.isEmpty else {
+            let variants = try mix.map { mix in (name: mix.name, side: try read(first, mix: mix.value)) }
+            let whole = variants.count == 2 ? variants[0] : (Self.name(of: first), try read(first))
+            return (whole, variants[variants.count - 1])
+        }
+        let files = profiles.count == 2 ? profiles : [Self.standard] + profiles
+        let variants = try files.map { file in (name: Self.name(of: file), side: try read(first, profiles: file)) }
+        return (variants[0], variants[1])
+    }
+
     private func simulate(_ side: Side, _ name: String, seed: UInt64?) async throws -> Reports.Report {
         switch side {
         case .report(let report): return report
-        case .scenario(let scenario):
-            let outcome = try await SimulationRun(scenario, seed: seed, threads: threads).run()
+        case .scenario(let scenario, let generations):
+            let outcome = try await SimulationRun(scenario, seed: seed, threads: threads, generations: generations)
+                .run()
             let (events, digest) = (outcome.events, outcome.digest)
             FileHandle.standardError.write(Data("\(name): \(events) events, SHA-256 \(digest)\n".utf8))
             return outcome.document
@@ -100,18 +121,20 @@ struct Compare: AsyncParsableCommand {
     }
 
     /// Reads a scenario, or the report of an earlier run.
-    private func read(_ file: String, mix: Mix<ProfileName>? = nil) throws -> Side {
-        if mix == nil, let data = FileManager.default.contents(atPath: file), data.first == UInt8(ascii: "{"),
+    private func read(_ file: String, mix: Mix<ProfileName>? = nil, profiles: String? = nil) throws -> Side {
+        if mix == nil, profiles == nil, let data = FileManager.default.contents(atPath: file),
+            data.first == UInt8(ascii: "{"),
             let report = try? Reports.Report(jsonBytes: Array(data))
         {
             return .report(report)
         }
-        return .scenario(
-            try ScenarioInput.read(file) { scenario in
-                if let devices { scenario.devices.count = devices }
-                if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
-                if let mix { scenario.devices.mix = mix }
-            })
+        let scenario = try ScenarioInput.read(file) { scenario in
+            if let devices { scenario.devices.count = devices }
+            if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
+            if let mix { scenario.devices.mix = mix }
+        }
+        let table = profiles ?? self.profiles.first
+        return .scenario(scenario, table == Self.standard ? .standard : try ScenarioInput.generations(table))
     }
 
     private static func name(of file: String) -> String {

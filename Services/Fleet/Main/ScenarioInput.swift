@@ -10,7 +10,7 @@ import Simulation
 
 /// Reads scenario files for the commands that run them.
 enum ScenarioInput {
-    /// The exit status for a scenario file with faults.
+    /// The exit status for a file with faults.
     static let badFile: Int32 = 2
 
     /// Reads a scenario.

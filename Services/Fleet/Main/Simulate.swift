@@ -1,5 +1,4 @@
 import ArgumentParser
-import Contracts
 import FleetService
 import Foundation
 import Records
