@@ -166,7 +166,8 @@ targets += [
         "FleetService", "Services/Fleet/Service",
         documents + ["Scenarios", "AsyncHTTPClient", "JWTKit", "Collections", "NIOCore", "NIOHTTP1", "NIOSSL"]),
     // The machines of many devices in one process and in virtual time.
-    library("Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"]),
+    library(
+        "Simulation", "Services/Fleet/Simulation", pure + machines + ["Scenarios", "Reports", "Crypto"], records: true),
     executable(
         "fleet", "Services/Fleet/Main",
         scenario + documents + ["FleetService", "Simulation", "CommandLines", "ArgumentParser", "UnixSignals"]),

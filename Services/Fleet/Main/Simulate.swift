@@ -34,6 +34,10 @@ struct Simulate: AsyncParsableCommand {
             "A JSON file that overrides profiles and readings, as PROFILES_FILE of the services; the default is PROFILES_FILE."
     )
     var profiles: String?
+    @Option(help: "Writes a snapshot to this file after each simulated day, and at Ctrl-C.")
+    var snapshot: String?
+    @Option(help: "Continues from a snapshot of the same scenario, seed, devices, days and profiles.")
+    var resume: String?
     @Flag(help: "Checks the invariants after every event, and at the end that each state is the fold of its events.")
     var check = false
 
@@ -69,7 +73,8 @@ struct Simulate: AsyncParsableCommand {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let work = Task {
             let lineTime = Mutex(ContinuousClock.now)
-            return try await run.run(log: log) { progress in
+            let files = [snapshot, resume].map { path in path.map { URL(filePath: $0) } }
+            return try await run.run(log: log, snapshots: files[0], resume: files[1]) { progress in
                 let line =
                     "\(TimeSpan(progress.simulated))/\(TimeSpan(progress.duration)) · \(progress.devices) devices · "
                     + "\(progress.events) events"

@@ -46,15 +46,17 @@ struct DeviceSimulation {
     var check: DeviceCheck?
     var trails = PushTrails()
 
-    private var timeline: DeviceTimeline.Iterator
-    private var nextEvent: DeviceEvent?
-    private let pushes: [PlannedPush]
-    private var nextPush = 0
-    private var works = Heap<ScheduledWork>()
-    private var scheduled = 0
+    var timeline: DeviceTimeline.Iterator
+    var nextEvent: DeviceEvent?
+    /// The number of events of the timeline before ``nextEvent``.
+    var passedEvents = 0
+    let pushes: [PlannedPush]
+    var nextPush = 0
+    var works = Heap<ScheduledWork>()
+    var scheduled = 0
     private var queue = EventQueue()
-    private var commands = 0
-    private var draws = 0
+    var commands = 0
+    var draws = 0
 
     init(_ index: Int, _ plan: ScenarioPlan, _ policies: Policies, checks: Bool) {
         let timeline = plan.timeline(of: index)
@@ -104,6 +106,7 @@ struct DeviceSimulation {
     private mutating func act(_ context: inout PartitionContext) throws {
         if let event = nextEvent, event.at <= now {
             nextEvent = timeline.next()
+            passedEvents += 1
             try perform(event.action, &context)
         } else if nextPush < pushes.count, pushes[nextPush].at <= now {
             nextPush += 1

@@ -22,6 +22,7 @@ struct LogMerger {
 
     /// Appends the logs of a part of the simulated time. All lines are later than those of earlier parts.
     mutating func append(_ logs: [PartitionLog]) throws {
+        guard !logs.isEmpty else { return }
         latest = logs
         guard file != nil else { return }
         var heads = Heap<Line>()

@@ -45,6 +45,30 @@ actor Partition {
         }
     }
 
+    /// The log, without its last part if the caller has taken it.
+    var log: PartitionLog { context.log }
+
+    /// The partition for a snapshot, between two parts.
+    var stored: StoredPartition {
+        var due: [Instant?] = Array(repeating: nil, count: devices.count)
+        for entry in order.unordered { due[entry.index] = entry.at }
+        var stored = StoredPartition()
+        stored.devices = zip(devices, due).map { $0.stored(due: $1) }
+        context.store(in: &stored)
+        return stored
+    }
+
+    /// Continues from a snapshot. The partition is new.
+    func restore(_ stored: StoredPartition) throws(SnapshotError) {
+        guard stored.devices.count == devices.count else { throw .malformed }
+        try context.restore(stored)
+        order = Heap()
+        for (index, device) in stored.devices.enumerated() {
+            try devices[index].restore(device, context.policies)
+            if let due = device.due { order.insert(Due(at: due, index: index)) }
+        }
+    }
+
     /// Takes all steps before a time.
     ///
     /// - Returns: the log of these steps. The next call continues it.

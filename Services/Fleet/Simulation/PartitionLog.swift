@@ -36,6 +36,12 @@ struct PartitionLog: Sendable {
         lines.append((event.time.milliseconds, bytes.count))
     }
 
+    /// Continues the log of a snapshot.
+    mutating func restore(chain: [UInt8], count: Int) throws(SnapshotError) {
+        guard chain.count == self.chain.count else { throw .malformed }
+        (self.chain, self.count) = (chain, count)
+    }
+
     /// Ends a part: returns its lines and removes them here.
     mutating func taken() -> PartitionLog {
         var hash = SHA256()

@@ -47,9 +47,9 @@ typealias EventQueue = Deque<(sealed: Event, own: MachineEvent)>
 
 /// One machine of a device.
 struct SimulatedMachine<M: Machine> {
-    private(set) var aggregate: Aggregate<M>
+    var aggregate: Aggregate<M>
     /// The fold of the logged events, to compare with the state; nil without checks.
-    private(set) var folded: Aggregate<M>?
+    var folded: Aggregate<M>?
     private let wrap: @Sendable (Emitted<M.OwnEvent>) -> MachineEvent
 
     init(_ key: AggregateKey, checks: Bool, _ wrap: @escaping @Sendable (Emitted<M.OwnEvent>) -> MachineEvent) {

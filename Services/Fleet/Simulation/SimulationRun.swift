@@ -25,6 +25,8 @@ public struct SimulationRun: Sendable {
 
     /// The part of the simulated time after which the logs of all partitions are merged.
     private static let part = Interval.minutes(10)
+    /// The simulated time between two snapshots: a multiple of ``part``.
+    private static let snapshotInterval = Interval.days(1)
 
     /// - Parameters:
     ///   - seed: replaces the seed of the scenario.
@@ -52,12 +54,16 @@ public struct SimulationRun: Sendable {
     /// Runs to the end of the scenario, or until the task is cancelled.
     ///
     /// - Parameters:
-    ///   - log: gets all events as lines of CloudEvents JSON.
+    ///   - log: gets all events as lines of CloudEvents JSON; with `resume`, only those after the snapshot.
+    ///   - snapshots: the file that gets a snapshot after each simulated day, and when the task is cancelled.
+    ///   - resume: a snapshot of the same scenario and seed, from which the simulation continues. The report and its hash
+    ///     are then those of the whole simulated time.
     ///   - tell: gets the progress after each ten simulated minutes.
-    /// - Throws: an error of a machine, and errors of the file.
+    /// - Throws: an error of a machine, ``SnapshotError``, and errors of the files.
     /// - Returns: the report of the simulated time.
     public func run(
-        log: FileHandle? = nil, _ tell: @Sendable (Progress) -> Void = { _ in }
+        log: FileHandle? = nil, snapshots: URL? = nil, resume: URL? = nil,
+        _ tell: @Sendable (Progress) -> Void = { _ in }
     ) async throws -> SimulationReport {
         let plan = shared.plan
         var merger = LogMerger(to: log)
@@ -66,6 +72,7 @@ public struct SimulationRun: Sendable {
             partitions.append(Partition(number, of: shared, devices: devices, lines: log != nil, checks: checks))
         }
         var now = plan.begin
+        if let resume { now = try await restore(partitions, from: resume) }
         var merging: [PartitionLog] = []
         while now < plan.end, !Task.isCancelled {
             let end = min(plan.end, now + Self.part)
@@ -78,6 +85,16 @@ public struct SimulationRun: Sendable {
                 Progress(
                     simulated: end - plan.begin, duration: plan.end - plan.begin, devices: plan.scenario.devices.count,
                     events: merger.events))
+            let isDay = ((end - plan.begin).milliseconds).isMultiple(of: Self.snapshotInterval.milliseconds)
+            guard let snapshots, isDay || Task.isCancelled, end < plan.end else { continue }
+            try merger.append(merging)
+            merging = []
+            try await SnapshotFile.write(
+                SnapshotHead(plan, shared.policies.generations, until: end), partitions, to: snapshots)
+        }
+        // A snapshot can be of the whole range, and then no part is left.
+        if merging.isEmpty, merger.events == 0 {
+            for partition in partitions { merging.append(await partition.log) }
         }
         try merger.append(merging)
         var figures = shared.context(of: 0).figures
@@ -90,6 +107,18 @@ public struct SimulationRun: Sendable {
         return SimulationReport(
             plan, until: now, events: merger.events, digest: merger.digest, figures, violations: violations,
             shared.policies.generations)
+    }
+
+    /// Restores all partitions from a snapshot.
+    ///
+    /// - Returns: the first instant that was not simulated.
+    private func restore(_ partitions: [Partition], from file: URL) async throws -> Instant {
+        let (until, stored) = try SnapshotFile.read(file, of: shared.plan, shared.policies.generations)
+        guard stored.count == partitions.count, until >= shared.plan.begin, until <= shared.plan.end else {
+            throw SnapshotError.malformed
+        }
+        for (partition, stored) in zip(partitions, stored) { try await partition.restore(stored) }
+        return until
     }
 
     /// Runs all partitions, at most ``threads`` at once.
