@@ -12,7 +12,7 @@ struct EventFeed: AsyncSequence, Sendable {
     let tail: LogTail
     let filter: EventFilter
     /// The devices of the fleet of the filter; nil without one.
-    let devices: FleetDevices?
+    var devices: FleetDevices?
     let start: PositionVector
 
     func makeAsyncIterator() -> Iterator {

@@ -1,8 +1,9 @@
 import Contracts
 import HTTPKit
+import Identity
 import LifecycleCore
 import Machines
-import NIOCore
+import NIOHTTP1
 import Records
 import TestSupport
 import Testing

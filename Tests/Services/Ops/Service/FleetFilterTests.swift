@@ -1,6 +1,7 @@
 import Contracts
 import EventLog
 import Foundation
+import HTTPKit
 import Postgres
 import Records
 import TestSupport
@@ -71,8 +72,7 @@ import Testing
             try await OpsFixture.run { fixture in
                 try await appendLives(fixture)
                 let count = Statement("SELECT ops.count_events(NULL, $1)")
-                while try await fixture.pool.execute(Query(count, .int4(Int32(size))))[0].decode(Int32.self, at: 0) > 0
-                {}
+                while try await fixture.pool.execute(Query(count, .int4(Int32(size))))[0].decode(Int.self, at: 0) > 0 {}
                 // Blue: two registrations, two deliveries and a deregistration. Red: the move and a delivery.
                 for (fleet, events, delivered, devices) in [("blue", 5, 2, 0), ("red", 2, 1, 1)] {
                     let stats = try await fixture.get("/v1/stats?fleet=\(fleet)").json

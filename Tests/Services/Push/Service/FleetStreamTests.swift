@@ -3,6 +3,7 @@ import Contracts
 import Foundation
 import HTTPKit
 import NIOCore
+import NIOHTTP1
 import Records
 import TestSupport
 import Testing
