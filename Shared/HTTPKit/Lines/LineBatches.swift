@@ -130,6 +130,7 @@ public final class LineBatches: Sendable {
                 // The rest is read, so that the client gets its answer.
                 guard lines <= LineBatches.limit else {
                     if lines == LineBatches.limit + 1 {
+                        await process()
                         results.add(LineAnswer(.tooManyLines, device: nil), line: line.number)
                     }
                     continue
