@@ -11,7 +11,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     public private(set) var aggregates: OrderedDictionary<AggregateKey, Aggregate<M>> = [:]
     /// All events in order. The offsets are dense from 1, as in a log of one partition.
     public private(set) var log: [Event] = []
-    private let policy: M.Policy
+    package let policy: M.Policy
     private var inputs = 0
     private let seed: String
     /// The slot reservations, by partition.

@@ -30,7 +30,8 @@ public protocol Machine: Record {
     /// an update.
     static var newestVersions: [String: Int] { get }
 
-    /// Decides one input by emitting events into the decision. A thrown refusal discards all of them.
+    /// Decides one input by emitting events into the decision. A refusal is thrown before the first event: a decision in
+    /// place can't discard events.
     static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
 
     /// Whether clients must call the service within limits of the machine. Such a machine is notified of outages. False

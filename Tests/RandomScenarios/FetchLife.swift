@@ -68,7 +68,7 @@ package struct FetchLife: Life {
         try runtime.advance(to: now)
         let before = device.binary
         do {
-            if chance(3) { try runtime.submit(command(), to: Self.key, at: now) } else { try hear() }
+            if chance(3) { try runtime.obey(command(), to: Self.key, at: now) } else { try hear() }
             return nil
         } catch let refusal as FetchRefusal {
             try hold(device.binary == before, "a refusal changes nothing")

@@ -4,6 +4,7 @@ package import Machines
 import OrderedCollections
 import Records
 import MachineTesting
+import Timeline
 
 /// A random life of one aggregate of a machine, in memory. It depends only on the seed of its generator.
 package protocol Life {
@@ -26,6 +27,21 @@ package struct LawBroken: Error, CustomStringConvertible {
 /// Throws if a law is violated.
 func hold(_ condition: Bool, _ law: String) throws {
     if !condition { throw LawBroken(description: law) }
+}
+
+extension InMemoryRuntime {
+    /// Submits a command. A copy of the aggregate first decides it in place, which fails if the machine refuses it after
+    /// an event.
+    mutating func obey(_ command: M.Command, to key: AggregateKey, at now: Instant) throws {
+        if var copy = aggregates[key] {
+            var slots = SlotAllocator(ceiling: nil)
+            let origin = Origin(id: DecisionIdentifiers.derived("in place"))
+            do {
+                try copy.decideInPlace(.command(command), origin, at: now, policy: policy, slots: &slots) { _, _ in }
+            } catch is M.Refusal {}
+        }
+        try submit(command, to: key, at: now)
+    }
 }
 
 extension Life {

@@ -39,7 +39,7 @@ package struct LifecycleLife: Life {
             } else if Int.random(in: 0..<5, using: &random) == 0 {
                 try runtime.deliver(wake())
             } else {
-                try runtime.submit(command(), to: Self.key, at: now)
+                try runtime.obey(command(), to: Self.key, at: now)
             }
             return nil
         } catch let refusal as LifecycleRefusal {

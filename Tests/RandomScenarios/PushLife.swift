@@ -78,7 +78,7 @@ package struct PushLife: Life {
                 app: data.app, time: now, correlation: id, causation: nil, traceparent: nil, data: data.jsonBytes))
     }
 
-    private mutating func submit(_ command: PushCommand) throws { try runtime.submit(command, to: Self.key, at: now) }
+    private mutating func submit(_ command: PushCommand) throws { try runtime.obey(command, to: Self.key, at: now) }
 
     private mutating func act() throws {
         let app = ["a", "b", "c"].randomElement(using: &random) ?? "a"

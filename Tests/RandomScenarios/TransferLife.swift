@@ -37,7 +37,7 @@ package struct TransferLife: Life {
         try runtime.advance(to: now)
         let before = device.binary
         do {
-            if roll(3) == 0 { try deliver(happening()) } else { try runtime.submit(command(), to: Self.key, at: now) }
+            if roll(3) == 0 { try deliver(happening()) } else { try runtime.obey(command(), to: Self.key, at: now) }
             return nil
         } catch let refusal as TransferRefusal {
             try hold(device.binary == before, "a refusal changes nothing")

@@ -84,6 +84,16 @@ extension FetchMachine {
     public static func ceiling(_ policy: FetchPolicy) -> Int? { policy.ceiling }
 
     public var reservedSlots: [ReservedSlot] {
-        wakes().filter { $0.aim != nil }.map { ReservedSlot(at: $0.at, ceiling: $0.ceiling) }
+        let apps = known
+        var slots: [ReservedSlot] = []
+        for index in apps.indices {
+            if let at = apps[index].wait?.at {
+                slots.append(ReservedSlot(at: at, ceiling: apps[index].wait?.ceiling))
+            }
+            for task in apps[index].tasks.values {
+                if let at = task.wait?.at { slots.append(ReservedSlot(at: at, ceiling: task.wait?.ceiling)) }
+            }
+        }
+        return slots
     }
 }
