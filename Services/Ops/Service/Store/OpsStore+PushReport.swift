@@ -83,7 +83,8 @@ extension OpsStore {
         let range: [Parameter] = [
             .instant(query.from), .instant(query.to), .text(query.fleet), .int(Int(query.lateAfter.milliseconds)),
         ]
-        let ends = DelayCount.ends.map { Int($0.milliseconds) }
+        // The last entry has no end.
+        let ends = DelayCount.ends.map { Int($0.milliseconds) } + [.max]
         let answers = try await pool.execute([
             Query(Self.delays, range + [.ints(ends)]), Query(Self.reasons, range),
             Query(Self.worst, range + [.int(Self.mostLate), .int(Self.mostOfReason)]),
@@ -129,7 +130,7 @@ extension PushReport {
             delaySeconds["p\(percent)"] = .milliseconds(Int64(value))
         }
         var earlier = 0
-        for (end, count) in zip(DelayCount.ends, counts) {
+        for (end, count) in zip(DelayCount.ends.map(Optional.some) + [nil], counts) {
             delayCounts.append(DelayCount(count - earlier, upTo: end))
             earlier = count
         }
