@@ -65,7 +65,7 @@ extension Decision<PushMachine> {
     private mutating func goOn(_ id: String, _ message: PushMessage, isReturned: Bool) {
         if isReturned { acknowledge(id) }
         // An acknowledgement before the end of the extension holds nothing.
-        if message.onDevice { holdForSummary(id) }
+        guard message.summaryAt == nil else { return message.onDevice ? holdForSummary(id) : () }
         let hasWake = message.wake != .none
         guard message.onDevice || isReturned || hasWake, !hasWake || !waitsForHandler else { return }
         presentIfPermitted(id, message, .serviceExtension)

@@ -103,8 +103,8 @@ extension PushLife {
             try #require(message.stage != .held || message.silent, "only silent ones are held")
             let isRunning = message.serviceExtension == .running
             try #require(
-                message.stage != .acknowledged || message.wake != .none || isRunning,
-                "only a wake or a service extension keeps an acknowledged notification")
+                message.stage != .acknowledged || message.wake != .none || message.summaryAt != nil || isRunning,
+                "only a wake, a service extension or the summary keeps an acknowledged notification")
             try #require(isRunning == (message.extensionDeadline != nil), "a running service extension has a deadline")
             try #require(
                 message.extensionDeadline.map { $0 > now && $0 <= now + .seconds(30.0) } ?? true,
