@@ -45,6 +45,7 @@ import Timeline
             // The train leaves at 09:00 and arrives at 13:00.
             let large = app.transfers.filter { $0 > .hours(4) }
             #expect(large.count == 20)
+            #expect(app.wakes["continuedProcessingTask"] ?? 0 > 0)
         default: #expect(report.figures.openings[7] > report.figures.openings[5])
         }
     }
