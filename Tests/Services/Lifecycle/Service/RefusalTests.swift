@@ -138,13 +138,17 @@ import Testing
         try await given.refuse("activity_not_allowed", "POST", app + "/activities/audio", "{}")
         try await given.refuse("unknown_wake", "POST", app + "/wakes/none/completion", "{}")
         try await fixture.append(FetchEvent.RefreshDue(app: "a", fetch: "f-1"), to: "d3")
-        let fetch = try await wake(of: app, fixture) + "/completion"
+        let open = try await wake(of: app, fixture)
+        let fetch = open + "/completion"
         try await given.refuse("result_missing", "POST", fetch, "{}")
+        try await given.refuse("unknown_wake", "PUT", app + "/wakes/none/progress", Self.progress)
+        try await given.refuse("wake_without_progress", "PUT", open + "/progress", Self.progress)
         try await fixture.send("PUT", app + "/settings", #"{"locationAuthorization":"whenInUse"}"#)
         let updates = #"{"allowsBackgroundLocationUpdates":true}"#
         try await given.refuse("location_not_in_use", "POST", app + "/activities/location", updates)
         #expect(try await fixture.send("POST", fetch, #"{"result":"newData"}"#).status == 200)
         try await given.refuse("already_completed", "POST", fetch, #"{"result":"newData"}"#)
+        try await given.refuse("already_completed", "PUT", open + "/progress", Self.progress)
         try await fixture.append(
             FetchEvent.TaskDue(app: "a", identifier: "t", kind: .refresh, request: "r-1"), to: "d3")
         try await given.refuse("success_missing", "POST", try await wake(of: app, fixture) + "/completion", "{}")
@@ -233,6 +237,8 @@ import Testing
         return app + "/wakes/" + (try await found.value())
     }
 
+    private static let progress = #"{"completedUnitCount":1,"totalUnitCount":2}"#
+
     /// Returns a valid body of a route.
     private static func body(for route: Route) -> String? {
         guard route.request != nil else { return nil }
@@ -242,6 +248,7 @@ import Testing
         case "health-samples": return #"{"sampleType":"heartRate"}"#
         case "visits" where !route.path.contains("{app}"): return #"{"kind":"arrival"}"#
         case "interruptions": return #"{"kind":"call"}"#
+        case "progress": return progress
         case "actions": return #"{"kind":"work"}"#
         case "{region}" where route.path.contains("beacon"): return beacons
         case "authorization-requests": return #"{"options":["alert"],"answer":"allow"}"#
@@ -259,7 +266,7 @@ import Testing
             "location_not_in_use", "bluetooth_not_awaited", "too_many_health_types", "region_monitoring_failure",
             "unavailable_on_device", "restricted", "bluetooth_off", "beacon_major_missing", "monitor_not_open",
             "app_not_in_use", "condition_unclear", "condition_limit_exceeded", "too_many_monitors",
-            "answer_missing", "entitlement_missing",
+            "answer_missing", "entitlement_missing", "wake_without_progress",
         ]
         return Set(
             fixture.documentation.routes.flatMap { route in

@@ -119,7 +119,11 @@ class App:
         return Refresh.of(self.call("GET", "fetch", path("fetches", identifier)))
 
     def submit_task(
-        self, identifier: str, *, kind: Literal["refresh", "processing", "healthResearch"] = "refresh", **options: JSON
+        self,
+        identifier: str,
+        *,
+        kind: Literal["refresh", "processing", "healthResearch", "continuedProcessing"] = "refresh",
+        **options: JSON,
     ) -> None:
         """Submits a task request, as ``BGTaskScheduler.submit`` does.
 
