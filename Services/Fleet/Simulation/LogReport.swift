@@ -105,5 +105,19 @@ extension DeviceSimulation {
         }
         trails.note(event, own)
         observe(own, at: event.time, &context)
+        if case .transfer(let event) = own { countBytes(of: event, &context) }
+    }
+
+    /// Counts the bytes of a transfer in the current network. A simulation counts them when its worker moves them.
+    private func countBytes(of event: TransferEvent, _ context: inout PartitionContext) {
+        let bytes: Int
+        switch event {
+        case .progressMade(let made): bytes = made.bytesWritten
+        case .bodySent(let sent): bytes = sent.bytesSent
+        default: return
+        }
+        let network = lifecycle.state.conditions.network
+        let word = NetworkText.Word.allCases.first { $0.kind == network?.kind && $0.shape == network?.shape }
+        context.figures.bytes[(word ?? .wifi).rawValue, default: 0] += bytes
     }
 }

@@ -5,6 +5,9 @@ import Timeline
 
 // The run in virtual time.
 extension ScenarioRun {
+    /// The longest advance on the way to the beginning.
+    private static let part = Interval.hours(6)
+
     /// Moves the clock of the suite from one action or deadline to the next one. At each, all services settle before
     /// the devices act, and the devices get all their orders and notifications.
     func runVirtual(_ world: ScenarioWorld, ops: String, _ reading: SuiteOperations.Reading) async throws -> Instant {
@@ -12,16 +15,28 @@ extension ScenarioRun {
         if !reading.isFrozen { try await SuiteOperations.freeze(client, address: ops, true) }
         let result: Result<Instant, any Error>
         do {
-            let now = try await SuiteOperations.read(client, address: ops).now
-            let begin = try await SuiteOperations.advance(
-                client, address: ops, by: max(.zero, plan.begin - now), step: false)
-            result = .success(try await step(world, ops: ops, from: begin))
+            try await approach(plan.begin, ops: ops)
+            result = .success(try await step(world, ops: ops, from: plan.begin))
         } catch { result = .failure(error) }
         // Also after a failure, the clock goes on as before. A cancelled task sends nothing, so another one does.
         if !reading.isFrozen {
             await Task { try? await SuiteOperations.freeze(client, address: ops, false) }.value
         }
         return try result.get()
+    }
+
+    /// Advances the clock to the beginning of the scenario, in parts that an interruption can wait for.
+    ///
+    /// - Throws: ``FleetError`` if another client moves the clock beyond it.
+    private func approach(_ begin: Instant, ops: String) async throws {
+        var now = try await SuiteOperations.read(client, address: ops).now
+        while now < begin {
+            try Task.checkCancellation()
+            now = try await SuiteOperations.advance(client, address: ops, by: min(begin - now, Self.part), step: false)
+        }
+        guard now == begin else {
+            throw FleetError("the suite time is \(now), after \(begin): another client moves the clock; start again")
+        }
     }
 
     private func step(_ world: ScenarioWorld, ops: String, from begin: Instant) async throws -> Instant {
