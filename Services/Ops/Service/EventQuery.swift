@@ -22,7 +22,9 @@ struct EventQuery {
         .text("cursor", "The `next` of the previous page"),
         .text("after", "Instead of a cursor: the `Dormouse-Position` of an earlier page, with the oldest first"),
     ]
-    static let ofDevice = filters.filter { !["device", "fleet"].contains($0.name) } + paging
+    /// The timeline of a device does not tell positions.
+    static let ofDevice =
+        filters.filter { !["device", "fleet"].contains($0.name) } + paging.filter { $0.name != "after" }
 
     let filter: EventFilter
     let fleet: String?
