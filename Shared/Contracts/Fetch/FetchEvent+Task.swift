@@ -117,12 +117,12 @@ public struct BackgroundTaskRequest: Record, Equatable {
     public var kind = TaskRequestKind.refresh
     /// `protectionTypeOfRequiredData`, for health research only; nil if the task needs no protected data.
     public var protectionTypeOfRequiredData: FileProtectionType?
+    /// For continued processing only.
+    public var requiredResources: Defaulted<[TaskResource]> = []
     /// For processing and health research only.
     public var requiresExternalPower: Defaulted<Bool> = false
     /// For processing and health research only.
     public var requiresNetworkConnectivity: Defaulted<Bool> = false
-    /// For continued processing only.
-    public var requiredResources: Defaulted<[TaskResource]> = []
     /// For continued processing only; nil means `queue`.
     public var strategy: SubmissionStrategy?
     /// The second line that the user sees. For continued processing only, which needs it.
