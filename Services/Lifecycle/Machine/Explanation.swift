@@ -117,7 +117,7 @@ extension LifecycleMachine {
             case .exitsOnSuspend:
                 record.manifest.exitsOnSuspend && registration?.multitasking != false
                     && (record.lastEnd?.reason == .exitedOnSuspend || record.state == .suspended)
-            case .resourceTimeout, .sessionTransfers, .silentNotifications, .transferErrors: false
+            case .redirects, .resourceTimeout, .sessionTransfers, .silentNotifications, .transferErrors: false
             }
         }
         return rules.map { RuleReading(reading: policy.generations[$0], rule: $0) }

@@ -46,6 +46,7 @@ extension ScenarioDevice {
             launched(app, callbacks, at: time)
         } else if callbacks.contains("didBecomeActive") || callbacks.contains("sceneDidBecomeActive") {
             let enters = callbacks.contains("willEnterForeground") || callbacks.contains("sceneWillEnterForeground")
+            scheduleQuestion(of: app, at: time)
             if enters, !apps[app].isLaunching { opened(app, at: time) }
             apps[app].isLaunching = false
         } else if callbacks.contains("didEnterBackground") || callbacks.contains("sceneDidEnterBackground") {
@@ -59,6 +60,7 @@ extension ScenarioDevice {
     /// The person has launched an app.
     private func launched(_ app: Int, _ callbacks: Set<String>, at time: Instant) {
         schedule(.startUp, of: app, after: Self.startTime, from: time)
+        scheduleQuestion(of: app, at: time)
         opened(app, at: time)
         // A scene enters the foreground at a launch too, in this order or in the next one.
         apps[app].isLaunching = !callbacks.contains("sceneWillEnterForeground")
@@ -70,6 +72,7 @@ extension ScenarioDevice {
         if scenario.apps[app].activity != nil {
             schedule(.startActivity, of: app, after: Self.timeToActivity, from: time)
         }
+        scheduleContinuedTask(of: app, at: time)
     }
 
     private func woken(_ app: Int, _ order: Order, at time: Instant) {
@@ -83,6 +86,9 @@ extension ScenarioDevice {
         case .push: startTransfers(.push, of: app, at: time)
         case .fetch, .task: startTransfers(.refresh, of: app, at: time)
         case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
+        }
+        guard order.data["kind"]?.string != WakeKind.continuedProcessingTask.rawValue else {
+            return beginContinuedTask(wake, of: app, at: time)
         }
         let handler = scenario.apps[app].handler(of: reason)
         var random = draw(.handlers)

@@ -20,7 +20,7 @@ extension ScenarioDevice {
         case .send(let push): try await deliver(push, isCopy: false)
         case .sendCopy(let push): try await deliver(push, isCopy: true)
         case .startUp, .completeWake, .completeCallback, .returnFromDownload, .answerChallenge, .startTransfer,
-            .startActivity, .stopActivity:
+            .startActivity, .stopActivity, .askForNotifications, .submitContinuedTask, .continueTask:
             return
         }
     }
@@ -45,6 +45,9 @@ extension ScenarioDevice {
         case .startTransfer(let plan): try await startTransfer(plan, app)
         case .startActivity: try await startActivity(index, app)
         case .stopActivity: try await stopActivity(index, app)
+        case .askForNotifications: try await askForNotifications(index, app)
+        case .submitContinuedTask: try await submitContinuedTask(app)
+        case .continueTask(let wake, let part, let parts): try await continueTask(wake, part, of: parts, app)
         case .beginFault, .endFault, .connect, .acknowledge, .modify, .present, .openNotification, .leave, .lock,
             .send, .sendCopy:
             return

@@ -27,10 +27,11 @@ extension ScenarioDevice {
             }
         }
         if group.notifications.allowed == .off {
-            for app in scenario.apps {
-                try await changeSettings(of: app.id, AppSettings(notifications: .init(authorization: .denied)))
+            for app in scenario.apps where app.notificationAuthorization == .authorized {
+                try await denyNotifications(of: app)
             }
         }
+        try await scheduleDelivery()
         for app in scenario.apps where app.location != .notDetermined {
             guard app.location != .once || profile.has(.allowOnce) else { continue }
             try await changeSettings(of: app.id, AppSettings(locationAuthorization: app.location))
@@ -40,6 +41,7 @@ extension ScenarioDevice {
         }
         var report = ConditionsReport()
         report.battery = BatteryReport(charging: battery.isCharging, level: battery.level.fraction)
+        if isFocused, profile.has(.focus) { report.focus = FocusReport(state: .on) }
         if profile.has(.lowPowerMode) { report.lowPowerMode = isLowPowerMode }
         report.network = networkReport
         report.locked = true
@@ -74,6 +76,11 @@ extension ScenarioDevice {
         case .battery(let level, let isCharging):
             var report = ConditionsReport()
             report.battery = BatteryReport(charging: isCharging, level: level.fraction)
+            try await reportConditions(report)
+        case .focus(let isOn):
+            guard profile.has(.focus) else { return }
+            var report = ConditionsReport()
+            report.focus = FocusReport(state: isOn ? .on : .off)
             try await reportConditions(report)
         case .lowPowerMode(let isOn):
             guard profile.has(.lowPowerMode) else { return }

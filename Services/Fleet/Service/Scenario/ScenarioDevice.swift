@@ -23,12 +23,15 @@ actor ScenarioDevice {
     var plannedNetwork: NetworkText
     /// The surroundings at the registration.
     private(set) var battery: (level: Percent, isCharging: Bool)
+    private(set) var isFocused: Bool
     private(set) var isLowPowerMode: Bool
     var generation: ProfileName
     /// The faults that last.
     var activeFaults: Set<Int> = []
     /// The wakes for tasks whose handlers never return.
     var hangingTasks: Set<String> = []
+    /// The number of submitted continued processing tasks.
+    var continuedTasks = 0
     /// The number of the person's uses of apps.
     var uses = 0
     var isPoweredOn = true
@@ -64,6 +67,7 @@ actor ScenarioDevice {
         generation = planned.profile
         profile = Generations.standard[planned.profile]
         battery = (timeline.initial.level, timeline.initial.isCharging)
+        isFocused = timeline.initial.isFocused
         isLowPowerMode = timeline.initial.isLowPowerMode
         calls = DeviceCalls(
             world.client, world.statistics, run: world.run, name: name,
@@ -94,6 +98,7 @@ actor ScenarioDevice {
             switch event.action {
             case .network(let network): plannedNetwork = network
             case .battery(let level, let isCharging): battery = (level, isCharging)
+            case .focus(let isOn): isFocused = isOn
             case .lowPowerMode(let isOn): isLowPowerMode = isOn
             case .update(let name):
                 generation = name

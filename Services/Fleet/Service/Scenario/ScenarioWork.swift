@@ -30,6 +30,10 @@ enum ScenarioWork: Sendable {
     case startTransfer(plan: Int)
     case startActivity
     case stopActivity
+    case askForNotifications
+    case submitContinuedTask
+    /// A part of the work of a continued processing task is done.
+    case continueTask(wake: String, part: Int, of: Int)
 }
 
 /// Work with its time. Equal times keep the order of scheduling.
@@ -52,6 +56,8 @@ struct ScenarioAppState: Sendable {
     var run = 0
     /// Whether it launches and has not been active yet.
     var isLaunching = false
+    /// Whether its code has asked for authorization to send notifications.
+    var hasAsked = false
     /// The device tokens at the provider, by kind.
     var tokens: [TokenKind: String] = [:]
     /// The minimum background fetch interval that it has set.

@@ -84,7 +84,7 @@ extension BackgroundSession {
         case .sessionTransfers:
             return !configuration.isDiscretionary && unfinished.contains(where: \.hasStarted)
         case .transferErrors: return hasTasksUnderWay && undelivered.contains { self[$0]?.error != nil }
-        case .appSwitcher, .backgroundAppRefresh, .exitsOnSuspend, .silentNotifications: return false
+        case .appSwitcher, .backgroundAppRefresh, .exitsOnSuspend, .redirects, .silentNotifications: return false
         }
     }
 }
