@@ -1,9 +1,7 @@
 public import Contracts
 public import Timeline
 
-/// An error: a machine refused an input after it had emitted events.
-///
-/// A decision in place can't undo them. So machines check an input before the first event.
+/// An error: a machine refused an event of another service after it had emitted events, which can't be undone in place.
 public struct RefusalAfterEvents: Error, CustomStringConvertible {
     /// The aggregate of the input.
     public let key: AggregateKey
@@ -35,6 +33,8 @@ extension Aggregate {
     ) throws {
         if !isKnownUniquelyReferenced(&snapshot) { snapshot = Snapshot(snapshot.state) }
         let moment = max(now, arrival)
+        // A machine may refuse a command after an event. The copy makes the first change of this decision more expensive.
+        let former: M? = if case .command = input { snapshot.state } else { nil }
         var decision = Decision(
             key: key, now: moment, policy: policy, state: M(), inputID: origin.id, follows: input.isEvent)
         swap(&decision.currentState, &snapshot.state)
@@ -44,7 +44,10 @@ extension Aggregate {
             swap(&decision.currentState, &snapshot.state)
         }
         do throws(M.Refusal) { try M.decide(input, &decision) } catch {
-            guard decision.emitted.isEmpty else { throw RefusalAfterEvents(key: key, code: error.code) }
+            guard !decision.emitted.isEmpty else { throw error }
+            guard let former else { throw RefusalAfterEvents(key: key, code: error.code) }
+            decision.reservations.replace(decision.currentState.reservedSlots, by: former.reservedSlots, at: .epoch)
+            decision.currentState = former
             throw error
         }
         guard !decision.emitted.isEmpty else { return }

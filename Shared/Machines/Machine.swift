@@ -30,8 +30,8 @@ public protocol Machine: Record {
     /// an update.
     static var newestVersions: [String: Int] { get }
 
-    /// Decides one input by emitting events into the decision. A refusal is thrown before the first event: a decision in
-    /// place can't discard events.
+    /// Decides one input by emitting events into the decision. A thrown refusal discards all of them. An event of another
+    /// service is refused before the first event: a decision in place keeps no former state for it.
     static func decide(_ input: Input<Command>, _ decision: inout Decision<Self>) throws(Refusal)
 
     /// Whether clients must call the service within limits of the machine. Such a machine is notified of outages. False

@@ -30,15 +30,16 @@ func hold(_ condition: Bool, _ law: String) throws {
 }
 
 extension InMemoryRuntime {
-    /// Submits a command. A copy of the aggregate first decides it in place, which fails if the machine refuses it after
-    /// an event.
+    /// Submits a command. A copy of the aggregate first decides it in place. A refusal must leave its state as it was.
     mutating func obey(_ command: M.Command, to key: AggregateKey, at now: Instant) throws {
         if var copy = aggregates[key] {
             var slots = SlotAllocator(ceiling: nil)
             let origin = Origin(id: DecisionIdentifiers.derived("in place"))
             do {
                 try copy.decideInPlace(.command(command), origin, at: now, policy: policy, slots: &slots) { _, _ in }
-            } catch is M.Refusal {}
+            } catch is M.Refusal {
+                try hold(copy.state.binary == state(key).binary, "a refusal in place changes nothing")
+            }
         }
         try submit(command, to: key, at: now)
     }
