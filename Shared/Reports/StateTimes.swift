@@ -43,6 +43,18 @@ public struct StateTimes: Sendable {
         for row in times.indices { for index in times[row].indices { times[row][index] += other.times[row][index] } }
     }
 
+    /// Milliseconds by state and step.
+    public var milliseconds: [[Int]] { times.map { $0.map { Int($0) } } }
+
+    /// Restores ``milliseconds``.
+    ///
+    /// - Returns: false if the number of states or steps differs.
+    public mutating func restore(_ milliseconds: [[Int]]) -> Bool {
+        guard milliseconds.map(\.count) == times.map(\.count) else { return false }
+        times = milliseconds.map { $0.map { Int64($0) } }
+        return true
+    }
+
     /// The times in seconds.
     public var history: StateHistory {
         var history = StateHistory()

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import Records
 import Scenarios
 import TestSupport
@@ -112,7 +113,7 @@ struct ScenarioRunTests {
         let fleet = try suite.startFleet([
             "run", "--scenario", file, "--report", folder, "--tokens", tokens, "--fleet", "mine",
         ])
-        func lines() -> [JSON] {
+        @Sendable func lines() -> [JSON] {
             let data = FileManager.default.contents(atPath: tokens) ?? Data()
             return data.split(separator: UInt8(ascii: "\n")).compactMap { try? JSON(parsing: Array($0)) }
         }

@@ -15,7 +15,7 @@ public struct LogReport {
     /// - Parameter names: the identifiers of the devices in the suite, by index.
     public init(_ plan: ScenarioPlan, names: [String]) {
         self.plan = plan
-        let shared = SharedPlan(plan)
+        let shared = SharedPlan(plan, .standard)
         context = shared.context(of: 0)
         devices = names.indices.map { DeviceSimulation($0, plan, shared.policies, checks: false) }
         indexes = Dictionary(uniqueKeysWithValues: names.enumerated().map { ($1, $0) })
@@ -87,7 +87,7 @@ public struct LogReport {
         let end = max(end, plan.begin)
         for index in devices.indices { devices[index].finish(at: end, &context) }
         return SimulationReport(
-            plan, until: end, events: events, digest: "", context.figures, violations: [])
+            plan, until: end, events: events, digest: "", context.figures, violations: [], .standard)
     }
 }
 
@@ -104,8 +104,8 @@ extension DeviceSimulation {
         default: return
         }
         trails.note(event, own)
-        observe(own, at: event.time, &context)
-        if case .transfer(let event) = own { countBytes(of: event, &context) }
+        observe(own, event.app.flatMap { context.appIndexes[$0] }, at: event.time, &context)
+        if case .transfer(let emitted) = own { countBytes(of: emitted.family, &context) }
     }
 
     /// Counts the bytes of a transfer in the current network. A simulation counts them when its worker moves them.

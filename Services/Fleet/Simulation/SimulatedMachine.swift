@@ -109,7 +109,7 @@ struct SimulatedMachine<M: Machine> {
     /// - Throws: `ContractError` if the event has another form.
     mutating func replay(_ event: Event) throws -> MachineEvent {
         try aggregate.fold([event])
-        return wrap(try M.OwnEvent(type: event.type, version: event.version, data: event.data))
+        return wrap(Emitted(try M.OwnEvent(type: event.type, version: event.version, data: event.data)))
     }
 
     /// Whether the state equals the fold of the logged events.

@@ -17,6 +17,7 @@ extension DeviceSimulation {
         stored.attempts = attempts.map { StoredAttempt($0.key, $0.value) }.sorted { $0.task.precedes($1.task) }
         for (id, push) in awaited.sorted(by: { $0.key < $1.key }) { stored.awaited[id] = StoredAwaitedPush(push) }
         stored.commands = commands
+        stored.continuedTasks = continuedTasks
         stored.draws = draws
         stored.due = due
         stored.ended = check?.ended.sorted() ?? []
@@ -36,6 +37,8 @@ extension DeviceSimulation {
         stored.transfer = transfer.stored
         stored.transferStarts = transferStarts.map { StoredTransferStart(at: $0.value, task: $0.key) }
             .sorted { $0.task.precedes($1.task) }
+        stored.uploaded = uploaded.map { StoredUpload(bytes: $0.value, task: $0.key) }
+            .sorted { $0.task.precedes($1.task) }
         stored.uses = uses
         stored.works = works.unordered.sorted().map { StoredWork($0) }
         return stored
@@ -49,6 +52,7 @@ extension DeviceSimulation {
         attempts = Dictionary(stored.attempts.map { ($0.task, $0.attempt) }) { first, _ in first }
         awaited = Dictionary(uniqueKeysWithValues: stored.awaited.map { ($0.key, $0.value.push) })
         commands = stored.commands
+        continuedTasks = stored.continuedTasks
         draws = stored.draws
         if check != nil { check = DeviceCheck(ended: Set(stored.ended), last: stored.lastExamined) }
         fetch.restore(stored.fetch, key: key)
@@ -69,6 +73,7 @@ extension DeviceSimulation {
         trails.restore(stored.trails)
         transfer.restore(stored.transfer, key: key)
         transferStarts = Dictionary(stored.transferStarts.map { ($0.task, $0.at) }) { first, _ in first }
+        uploaded = Dictionary(stored.uploaded.map { ($0.task, $0.bytes) }) { first, _ in first }
         uses = stored.uses
         works = Heap()
         for work in stored.works {

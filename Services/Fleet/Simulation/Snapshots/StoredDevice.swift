@@ -38,6 +38,12 @@ struct StoredAttempt: Record {
     var task = TaskKey.placeholder
 }
 
+/// The bytes that the origin has of an unfinished upload, in a snapshot.
+struct StoredUpload: Record {
+    var bytes = 0
+    var task = TaskKey.placeholder
+}
+
 /// The start of a transfer in a snapshot.
 struct StoredTransferStart: Record {
     var at = Instant.epoch
@@ -51,6 +57,7 @@ struct StoredDevice: Record {
     var attempts: [StoredAttempt] = []
     var awaited: OrderedDictionary<String, StoredAwaitedPush> = [:]
     var commands = 0
+    var continuedTasks = 0
     var draws = 0
     /// The time of the next step in the order of the partition; nil if there is none.
     var due: Instant?
@@ -71,6 +78,7 @@ struct StoredDevice: Record {
     var trails = StoredTrails()
     var transfer = StoredTransfer()
     var transferStarts: [StoredTransferStart] = []
+    var uploaded: [StoredUpload] = []
     var uses = 0
     var works: [StoredWork] = []
 }

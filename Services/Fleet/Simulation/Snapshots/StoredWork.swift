@@ -7,7 +7,7 @@ import Timeline
 enum StoredWorkKind: String, WireEnum {
     case begin, beginFault, endFault, connect, acknowledge, modify, present, openNotification, leave, lock, receive
     case startUp, completeWake, completeCallback, crash, returnFromDownload, startTransfer, startActivity, stopActivity
-    case claimAttempt, progress
+    case claimAttempt, progress, askForNotifications, submitContinuedTask, continueTask
 }
 
 /// Scheduled work in a snapshot.
@@ -18,6 +18,8 @@ struct StoredWork: Record {
     var kind = StoredWorkKind.begin
     /// The order of scheduling.
     var number = 0
+    /// The number of parts of a continued processing task.
+    var parts: Int?
     var push: StoredSentPush?
     var reason: WakeReason?
     var result: HandlerResult?
@@ -25,7 +27,7 @@ struct StoredWork: Record {
     var task: TaskKey?
     /// A notification, a wake or a session.
     var text: String?
-    /// A fault, a use, a plan, an epoch, a task or a number of bytes.
+    /// A fault, a use, a plan, an epoch, a task, a part or a number of bytes.
     var value: Int?
 }
 
@@ -65,6 +67,10 @@ extension StoredWork {
         case .startTransfer(let plan): (kind, value) = (.startTransfer, plan)
         case .startActivity: kind = .startActivity
         case .stopActivity: kind = .stopActivity
+        case .askForNotifications: kind = .askForNotifications
+        case .submitContinuedTask: kind = .submitContinuedTask
+        case .continueTask(let wake, let part, let parts):
+            (kind, text, value, self.parts) = (.continueTask, wake, part, parts)
         case .claimAttempt(let task, let epoch): (kind, self.task, value) = (.claimAttempt, task, epoch)
         case .progress(let task, let epoch): (kind, self.task, value) = (.progress, task, epoch)
         }
@@ -103,6 +109,10 @@ extension StoredWork {
         case .startTransfer: value.map { .startTransfer(plan: $0) }
         case .startActivity: .startActivity
         case .stopActivity: .stopActivity
+        case .askForNotifications: .askForNotifications
+        case .submitContinuedTask: .submitContinuedTask
+        case .continueTask:
+            if let text, let value, let parts { .continueTask(wake: text, part: value, of: parts) } else { nil }
         case .claimAttempt: if let task, let value { .claimAttempt(task, epoch: value) } else { nil }
         case .progress: if let task, let value { .progress(task, epoch: value) } else { nil }
         }

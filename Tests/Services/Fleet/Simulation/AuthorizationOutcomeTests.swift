@@ -1,4 +1,5 @@
 import Contracts
+import Records
 import Foundation
 import Scenarios
 import Testing
