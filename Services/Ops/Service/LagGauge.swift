@@ -26,7 +26,7 @@ struct LagGauge: Service {
         // The gauges keep their values while the database is unavailable.
         guard let consumers = try? await queries.consumers() else { return }
         if let age = try? await queries.ageOfOldestDay() {
-            metrics.set(.logDaysOverdue, to: Double(max(0, age - retentionDays)))
+            metrics.set(.logOverdue, to: Double(max(0, age - retentionDays) * 86_400))
         }
         // A removed consumer has no lag.
         for name in named.subtracting(consumers.map(\.name)) {

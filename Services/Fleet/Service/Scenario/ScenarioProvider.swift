@@ -60,7 +60,7 @@ actor ScenarioProvider {
                 do { try await Task.sleep(for: .milliseconds(250 << attempt)) } catch { throw CancellationError() }
             }
             statistics.note { $0.requests += 1 }
-            headers.replaceOrAdd(name: "authorization", value: "bearer " + (try await signer.token()))
+            headers.replaceOrAdd(name: "authorization", value: "bearer " + (await signer.token()))
             let response = try await client.exchange(
                 "POST", "\(apns)/3/device/\(token)", headers, payload.bytes, type: "application/json")
             guard let response else { continue }
@@ -83,7 +83,7 @@ actor ProviderSigner {
     private let keyID = ProviderSigner.name()
     private let teamID = ProviderSigner.name()
     private let keys = JWTKeyCollection()
-    private var signed: (token: String, at: ContinuousClock.Instant)?
+    private var signed: (token: Task<String, Never>, at: ContinuousClock.Instant)?
 
     /// A provider token is valid for an hour. A provider may renew it every 20 minutes at most (Apple, "Establishing a
     /// token-based connection to APNs").
@@ -98,14 +98,20 @@ actor ProviderSigner {
     }
 
     /// Returns a valid provider token.
-    func token() async throws(CancellationError) -> String {
-        if let signed, signed.at + Self.life > .now { return signed.token }
+    func token() async -> String {
+        if let signed, signed.at + Self.life > .now { return await signed.token.value }
+        // All pushes that are sent while the token is signed wait for this task. With several tokens the endpoint would
+        // answer TooManyProviderTokenUpdates.
+        let token = Task { await sign() }
+        signed = (token, .now)
+        return await token.value
+    }
+
+    private func sign() async -> String {
         await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyID))
         let claims = Claims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
         // Signing with a new key of this process fails only if the process is out of memory.
-        guard let token = try? await keys.sign(claims, kid: JWKIdentifier(string: keyID)) else { return "" }
-        signed = (token, .now)
-        return token
+        return (try? await keys.sign(claims, kid: JWKIdentifier(string: keyID))) ?? ""
     }
 
     private struct Claims: JWTPayload {

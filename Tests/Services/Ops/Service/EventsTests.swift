@@ -204,7 +204,7 @@ import Timeline
                 retentionDays: 30)
             var named: Set<String> = []
             await gauge.note(&named)
-            #expect(metrics.text.contains("\ndormouse_log_days_overdue 0\n"))
+            #expect(metrics.text.contains("\ndormouse_log_overdue_seconds 0\n"))
             try await fixture.sql(
                 """
                 DO $$ DECLARE old date := current_date - 35; BEGIN
@@ -213,7 +213,7 @@ import Timeline
                 END $$
                 """)
             await gauge.note(&named)
-            #expect(metrics.text.contains("\ndormouse_log_days_overdue 5\n"))
+            #expect(metrics.text.contains("\ndormouse_log_overdue_seconds 432000\n"))
         }
     }
 
