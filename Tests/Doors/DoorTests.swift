@@ -52,7 +52,7 @@ import Testing
                 print("\(door.name): \(taken[door.name] ?? 0) accepted, \(refused[door.name] ?? 0) refused")
             }
         }
-        #expect(sum > Self.count / 5)
+        #expect(sum > Self.count / 6)
         if Self.count > 2000 { #expect(Set(Door.all.map(\.name)).subtracting(taken.keys).isEmpty) }
     }
 

@@ -5,7 +5,8 @@ import Testing
 import Timeline
 
 /// Devices without a client, and an advance that waits for those that have one, with real processes in virtual time.
-@Suite("Built-in devices", .tags(.database, .processes), .timeLimit(.minutes(5))) struct BuiltInDeviceTests {
+@Suite("Built-in devices", .tags(.database, .processes, .stockClient), .timeLimit(.minutes(5)))
+struct BuiltInDeviceTests {
     private static let news = "/apps/" + Story.app
 
     @Test func `a built-in device shows an alert and completes the wake of a silent notification`() async throws {

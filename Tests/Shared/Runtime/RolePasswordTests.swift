@@ -9,7 +9,7 @@ import Testing
 @Suite("Role passwords", .tags(.database)) struct RolePasswordTests {
     @Test func `a role gets its password, and the log of statements does not`() async throws {
         let cluster = try await PrivateCluster.make(fsync: false, settings: ["log_statement": "all"])
-        let database = try await cluster.makeDatabase()
+        let database = try await cluster.makeNamedDatabase()
         let logger = Logger(label: "passwords")
         let password = "it's a $1 secret"
         let owner = try await Connection.open(

@@ -73,6 +73,7 @@ enum Example {
           "otherwise": "backgroundTaskTimeout"}],
          "launch": {"energy": 10, "start": "running", "time": 0},
          "next": {"at": "2026-11-22T02:35:16.613Z", "end": null},
+         "readings": [],
          "wakes": [{"kind": "fetch", "reason": "fetch", "wouldWake": false, "refusal": "backgroundRefreshDenied",
           "limitSeconds": 30, "factors": [{"blocks": false, "factor": "notInstalled"},
            {"blocks": false, "factor": "forceQuit"}, {"blocks": true, "factor": "backgroundRefreshDenied"}]}],

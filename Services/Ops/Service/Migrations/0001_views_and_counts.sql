@@ -528,10 +528,13 @@ BEGIN
                 FROM (
                     SELECT e.partition, e.log_offset, e.day, e.id, e.type, e.time, d.notification, d.status,
                         coalesce(d.refusal, d."end", d.cause, d.by) AS cause,
-                        e.type = 'push.notification.presented' OR coalesce(d.arrived, false) AS arrives
+                        e.type = 'push.notification.presented' OR coalesce(d.arrived, false)
+                            OR e.type IN ('push.notification.modified', 'push.notification.unmodified')
+                                AND coalesce(d."willPresent", false) AS arrives
                     FROM ops.batch(partitions, lows, highs) AS e
                     CROSS JOIN LATERAL json_to_record(e.data) AS d (
-                        notification text, status text, refusal text, "end" text, cause text, by text, arrived boolean)
+                        notification text, status text, refusal text, "end" text, cause text, by text, arrived boolean,
+                        "willPresent" boolean)
                     WHERE e.type = ANY (steps)) AS a) AS f
             GROUP BY f.partition, f.notification) AS s
         WHERE p.partition = s.partition AND p.notification = s.notification;

@@ -4,7 +4,7 @@ import Records
 import Testing
 import Timeline
 
-@Suite struct ContinuedTaskRouteTests {
+@Suite(.tags(.database, .processes), .timeLimit(.minutes(5))) struct ContinuedTaskRouteTests {
     private static func request(_ number: Int, _ members: String = "") -> String {
         """
         {"identifier":"a.export.\(number)","kind":"continuedProcessing","title":"Export","subtitle":"Film"\(members)}

@@ -42,7 +42,8 @@ struct ExampleDeviceTests {
         let story =
             [
                 "lifecycle.device.registered", "lifecycle.app.installed", "lifecycle.app.launched",
-                "lifecycle.callback.completed", "lifecycle.app.activated", "lifecycle.task.begun",
+                "lifecycle.callback.completed", "lifecycle.app.activated",
+                "lifecycle.notificationAuthorization.decided", "lifecycle.settings.changed", "lifecycle.task.begun",
                 "lifecycle.app.backgrounded", "lifecycle.callback.completed", "lifecycle.task.expiring",
                 "lifecycle.task.ended", "lifecycle.app.suspended",
             ] + run + run

@@ -28,8 +28,9 @@ import Traces
         var times: [String: Int] = [:]
         return try LifecycleMachine.traces().filter { trace in
             let actions = Set(trace.steps.map(\.action))
-            // Tests of the runtime cover outages. The service of the fixture has the standard readings.
-            guard trace["readings"] == nil, !actions.contains("outage"),
+            // Tests of the runtime cover outages, and BuiltInDeviceTests the streams that take devices over. The service of
+            // the fixture has the standard readings.
+            guard trace["readings"] == nil, actions.isDisjoint(with: ["outage", "takeOver", "giveBack"]),
                 actions.contains(where: { times[$0, default: 0] < 3 })
             else {
                 return false
@@ -138,6 +139,7 @@ extension TraceStep {
         case "beginTask": ("POST", app + "/tasks", with)
         case "endTask": ("DELETE", app + "/tasks/" + (with.string ?? ""), nil)
         case "completeWake": ("POST", app + "/wakes/\(named("wake"))/completion", with.without("wake"))
+        case "reportProgress": ("PUT", app + "/wakes/\(named("wake"))/progress", with.without("wake"))
         case "startActivity": ("POST", app + "/activities/" + named("kind"), with.without("kind"))
         case "stopActivity": ("DELETE", app + "/activities/" + (with.string ?? ""), nil)
         case "act": ("POST", app + "/actions", with)

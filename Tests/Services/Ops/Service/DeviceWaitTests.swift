@@ -113,7 +113,7 @@ import Timeline
     }
 }
 
-@Suite("Open orders") struct OpenOrdersTests {
+@Suite("Open orders", .tags(.database)) struct OpenOrdersTests {
     private let device = AggregateKey.device("a")
 
     private func open(after events: [any EventData]) -> Set<String> {

@@ -69,8 +69,9 @@ import Timeline
                 try await suite.send("GET", "/v1/devices/mover/apps/\(PushSuite.app)/tokens", after: moved)
             }
             try await eventually(describe: "all statuses are counted") {
-                try await database.texts("SELECT sum(n)::text FROM push.notification_counts WHERE status = 'Received'")
-                    == ["6"]
+                let received =
+                    "SELECT coalesce(sum(n), 0)::text FROM push.notification_counts WHERE status = 'Received'"
+                return try await database.texts(received) == ["6"]
             }
             for (fleet, count) in [("blue", 4), ("red", 1), ("green", 0)] {
                 let path = "/v1/metrics/notifications?fleet=\(fleet)"

@@ -10,7 +10,8 @@ import Testing
 
 @testable import PushService
 
-@Suite("The stream of a fleet", .tags(.database, .processes), .timeLimit(.minutes(4))) struct FleetStreamTests {
+@Suite("The stream of a fleet", .tags(.database, .processes, .stockClient), .timeLimit(.minutes(4)))
+struct FleetStreamTests {
     private static let path = "/v1/fleets/blue/notifications/stream"
 
     @Test func `one stream connects all devices of a fleet and has their notifications`() async throws {
