@@ -1,6 +1,7 @@
 import Contracts
 import Machines
 import Records
+import TestSupport
 import Testing
 import Timeline
 
