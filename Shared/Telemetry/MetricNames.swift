@@ -39,7 +39,8 @@ extension Metric {
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not include yet.", .gauge)
     public static let logOverdue = Metric(
-        "dormouse_log_overdue_seconds", "Seconds by which the oldest day of the log is older than the retention.", .gauge)
+        "dormouse_log_overdue_seconds", "Seconds by which the oldest day of the log is older than the retention.",
+        .gauge)
     public static let consumerLag = Metric(
         "dormouse_consumer_lag", "Events that a consumer has not consumed, by consumer, over all partitions.", .gauge)
 }
