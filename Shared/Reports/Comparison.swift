@@ -8,7 +8,7 @@ public struct Comparison: Record, Equatable {
     /// The names of the two reports.
     public var first = ""
     public var second = ""
-    /// What differs in the second report, and why. The most important differences come first.
+    /// The differences of the second report with their reasons. The most important ones come first.
     public var sentences: [String] = []
 
     public init() {}

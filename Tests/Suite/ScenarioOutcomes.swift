@@ -3,7 +3,7 @@ import Foundation
 import Records
 import Timeline
 
-/// What became of each notification and refresh in a log, by what does not depend on random identifiers.
+/// The outcome of each notification and refresh in a log, by names that do not depend on random identifiers.
 struct ScenarioOutcomes: Equatable {
     /// The outcome of each notification, by its device, app, push type and time of receipt.
     var notifications: [String: String] = [:]

@@ -3,7 +3,7 @@ import Records
 import Scenarios
 import Timeline
 
-// What wakes apps beside pushes and refreshes: visits, accessories, samples, activities and transfers.
+// Visits, accessories, samples, activities and transfers, which wake apps too.
 extension ScenarioDevice {
     /// The time from the opening of an app to its activity (our choice).
     static let timeToActivity = Interval.seconds(2)

@@ -18,7 +18,7 @@ public protocol ScenarioRecorder: Sendable {
 
 /// A push of the provider of a scenario.
 public struct RecordedPush: Sendable {
-    /// What became of the request.
+    /// The outcome of the request.
     public enum Fate: Sendable, Equatable {
         /// The push service has it, under this notification identifier.
         case accepted(notification: String)

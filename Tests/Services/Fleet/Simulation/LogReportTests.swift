@@ -52,7 +52,7 @@ import Timeline
         let expected = simulated.document
         var found = report.report(until: plan.end).document
         #expect(found.sha256 == nil)
-        // What devices do and no event tells.
+        // Facts about devices that no event has.
         found.sha256 = expected.sha256
         found.refusedCalls = expected.refusedCalls
         found.bytes = expected.bytes
