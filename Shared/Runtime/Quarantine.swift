@@ -51,8 +51,9 @@ struct Quarantine: Sendable {
     static let pause = Duration.milliseconds(250)
 
     private let limits = Limits()
-    /// The most inputs of a batch.
-    private var window = Int.max
+    /// The most inputs of a batch, for each kind. The successes of one kind do not widen the batches of the other:
+    /// commands that keep coming would keep the input of the log at fault from being alone.
+    private var windows = Limits(commands: .max, log: .max)
     /// The number of inputs that are still tried one at a time.
     private(set) var trialsLeft = 0
     private var logHadItsTurn = false
@@ -70,7 +71,9 @@ struct Quarantine: Sendable {
     init(now: ContinuousClock.Instant) { lastDataCommit = now }
 
     /// Whether batches are of normal size and may share a transaction with other partitions.
-    var isNormal: Bool { window == .max && trialsLeft == 0 && failing == nil }
+    var isNormal: Bool { isUnbounded && trialsLeft == 0 && failing == nil }
+
+    private var isUnbounded: Bool { windows.commands == .max && windows.log == .max }
 
     /// Starts again with a new lease.
     ///
@@ -92,21 +95,23 @@ struct Quarantine: Sendable {
     /// commands alternate, in small batches.
     mutating func plan(hasCommands: Bool, takesLog: Bool) -> BatchPlan? {
         guard hasCommands || takesLog else { return nil }
+        // A command at fault returns to the queue, so none is left.
+        if !hasCommands { windows.commands = .max }
         let isFailing = failing != nil && trialsLeft == 0
-        guard window != .max || trialsLeft > 0 || isFailing else {
+        guard !isUnbounded || trialsLeft > 0 || isFailing else {
             return BatchPlan(commands: limits.commands, log: takesLog ? limits.log : nil)
         }
-        let limit = trialsLeft > 0 ? 1 : window
+        let limit = trialsLeft > 0 ? Limits(commands: 1, log: 1) : windows
         logHadItsTurn = takesLog && (!hasCommands || !logHadItsTurn)
         guard logHadItsTurn else {
-            return BatchPlan(commands: min(limit, limits.commands), log: nil, isAlone: true)
+            return BatchPlan(commands: min(limit.commands, limits.commands), log: nil, isAlone: true)
         }
         if isFailing, let failing {
             return failing.isToBePassed
                 ? BatchPlan(commands: 0, log: failing.width + 1, passing: failing, isAlone: true)
                 : BatchPlan(commands: 0, log: 1, isAlone: true)
         }
-        return BatchPlan(commands: 0, log: min(limit, limits.log), isTrial: trialsLeft > 0, isAlone: true)
+        return BatchPlan(commands: 0, log: min(limit.log, limits.log), isTrial: trialsLeft > 0, isAlone: true)
     }
 
     // MARK: Results
@@ -120,15 +125,18 @@ struct Quarantine: Sendable {
     mutating func committed(
         _ plan: BatchPlan, hasData: Bool, isThrough: Bool, now: ContinuousClock.Instant
     ) -> (succeeded: Bool, withData: Bool) {
-        if window == .max, failing == nil { refusedSince = nil }
+        if isUnbounded, failing == nil { refusedSince = nil }
         let result = resultOfCommit(plan, hasData: hasData, now: now)
-        if window != .max { window = window > limits.commands ? .max : window * 2 }
+        if plan.commands > 0 { windows.commands = wider(windows.commands) }
+        if plan.log != nil { windows.log = wider(windows.log) }
         if plan.log != nil, plan.isTrial {
             recordedTrial = nil
             trialsLeft = isThrough ? 0 : max(0, trialsLeft - 1)
         }
         return result
     }
+
+    private func wider(_ window: Int) -> Int { window > limits.commands ? .max : window * 2 }
 
     private mutating func resultOfCommit(
         _ plan: BatchPlan, hasData: Bool, now: ContinuousClock.Instant
@@ -182,7 +190,9 @@ struct Quarantine: Sendable {
             return .again(looksAgain: false)
         }
         guard plan.commands == 0, bad.inputs <= 1 else {
-            window = max(1, bad.inputs / 2)
+            let half = max(1, bad.inputs / 2)
+            if plan.commands > 0 { windows.commands = half }
+            if plan.log != nil { windows.log = half }
             return .again(looksAgain: plan.log != nil)
         }
         // A batch that names no input does not show the one at fault. The poll looks again.
@@ -190,7 +200,7 @@ struct Quarantine: Sendable {
         pinned(name, "\(bad.error)", isProven: bad.isProven, now: now)
         guard failing != nil else { return .again(looksAgain: true) }
         // Inputs behind it are not at fault.
-        window = .max
+        windows.log = .max
         return .again(looksAgain: false)
     }
 

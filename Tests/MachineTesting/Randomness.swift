@@ -27,6 +27,11 @@ public struct PropertyFailed: Error, CustomStringConvertible {
     /// The error of the property.
     public let reason: any Error
 
+    public init(seed: UInt64, reason: any Error) {
+        self.seed = seed
+        self.reason = reason
+    }
+
     public var description: String { "seed \(seed) (run only this seed with DORMOUSE_SEED=\(seed)): \(reason)" }
 }
 
@@ -57,7 +62,7 @@ public func propertyTest(
 }
 
 /// The seeds of a property test. A value of `DORMOUSE_SEED` that is not a number is ignored.
-func seeds(from first: UInt64, count: Int, asked: String?) -> [UInt64] {
+public func seeds(from first: UInt64, count: Int, asked: String?) -> [UInt64] {
     let range = asked.map { $0.split(separator: "-").compactMap { UInt64($0) } } ?? []
     if let low = range.first, let high = range.last, range.count == 2, low <= high { return Array(low...high) }
     if let seed = asked.flatMap({ UInt64($0) }) { return [seed] }

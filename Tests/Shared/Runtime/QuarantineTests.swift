@@ -32,11 +32,30 @@ import Timeline
         for plan in plans { #expect(plan.isAlone) }
         var successes = 0
         while !quarantine.isNormal, successes < 20 {
-            _ = quarantine.committed(plans[1], hasData: true, isThrough: false, now: now)
+            for plan in plans.prefix(2) {
+                _ = quarantine.committed(plan, hasData: true, isThrough: false, now: now)
+            }
             successes += 1
         }
         // 8, 16, 32, 64, 128, 256, 512, no limit.
         #expect(successes == 8)
+    }
+
+    @Test func `commands that succeed meanwhile do not widen the batches of the log`() {
+        var quarantine = Quarantine(now: now)
+        var plan = BatchPlan(commands: 0, log: 200)
+        var refusals = 0
+        // The first of 100 events is at fault.
+        while let limit = plan.log, limit > 1, refusals < 20 {
+            _ = quarantine.refused(refusal(of: min(limit, 100)), plan, commands: 0, now: now)
+            refusals += 1
+            plan = quarantine.plan(hasCommands: true, takesLog: true) ?? plan
+            guard let commands = quarantine.plan(hasCommands: true, takesLog: true) else { continue }
+            #expect(commands.log == nil && commands.commands == 500)
+            _ = quarantine.committed(commands, hasData: true, isThrough: true, now: now)
+        }
+        // 50, 25, 12, 6, 3, 1.
+        #expect(refusals == 6)
     }
 
     @Test(arguments: [(false, false, true), (true, false, false), (false, true, false)])

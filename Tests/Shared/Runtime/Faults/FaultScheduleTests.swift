@@ -1,0 +1,57 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Random schedules of several processes and their faults, without a database.
+///
+/// With `FAULT_SCHEDULES`, the test runs this number of schedules, from a random seed that it prints. `DORMOUSE_SEED` runs one
+/// seed or a range.
+@Suite struct FaultScheduleTests {
+    private static let moves = 150
+
+    @Test func `no fault loses, repeats or reorders work`() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let asked = environment["FAULT_SCHEDULES"].flatMap { Int($0) }
+        let first = asked == nil ? 1 : UInt64.random(in: 0...UInt64.max / 2)
+        let chosen = seeds(from: first, count: asked ?? 400, asked: environment["DORMOUSE_SEED"])
+        let start = ContinuousClock.now
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
+            for thread in 0..<threads {
+                group.addTask {
+                    for index in stride(from: thread, to: chosen.count, by: threads) { try Self.run(chosen[index]) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let seconds = start.duration(to: .now) / .seconds(1)
+        print("\(chosen.count) schedules from seed \(first), \(Int(Double(chosen.count) / seconds)) a second")
+    }
+
+    /// Seeds of faults that were found once:
+    /// - Commands that kept coming widened the batches of the log, so that no input at fault was ever alone.
+    @Test(arguments: [3_287_998_917_627_199_681] as [UInt64]) func `a kept seed finds nothing`(seed: UInt64) throws {
+        try Self.run(seed)
+    }
+
+    @Test(arguments: Guard.allCases) func `a missing guard is found`(without: Guard) throws {
+        let found = (1...20_000 as ClosedRange<UInt64>).first { seed in
+            var schedule = FaultSchedule(seed: seed, without: without)
+            do { try schedule.run(moves: Self.moves) } catch {
+                print("without \(without.rawValue), seed \(seed): \(error)")
+                return true
+            }
+            return false
+        }
+        #expect(found != nil)
+    }
+
+    private static func run(_ seed: UInt64) throws {
+        do {
+            var schedule = FaultSchedule(seed: seed)
+            try schedule.run(moves: moves)
+        } catch {
+            throw PropertyFailed(seed: seed, reason: error)
+        }
+    }
+}
