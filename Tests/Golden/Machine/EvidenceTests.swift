@@ -9,7 +9,7 @@ import TransferCore
 /// Prints how many golden traces have which evidence.
 @Suite struct EvidenceTests {
     /// The number of independent traces that must exist at least, so that lost evidence is noticed.
-    private static let fewestIndependent = 60
+    private static let fewestIndependent = 300
     private static let machines: [any TracedMachine.Type] = [
         LifecycleMachine.self, FetchMachine.self, PushMachine.self, TransferMachine.self,
     ]
