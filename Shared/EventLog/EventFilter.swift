@@ -21,10 +21,12 @@ public struct EventFilter: Sendable, Equatable {
     public var correlation: UUID?
     /// The set of the aggregates; nil for all.
     public var members: AggregateSet?
+    /// A condition of a service on each event; nil for none.
+    public var property: EventProperty?
 
     public init() {}
 
-    /// Returns whether an event matches, by the same rules as ``condition(_:)`` except for ``members``.
+    /// Returns whether an event matches, by the same rules as ``condition(_:)`` except for ``members`` and ``property``.
     public func wants(_ event: Event) -> Bool {
         (types.isEmpty || types.contains(event.type)) && (services.isEmpty || services.contains(event.source))
             && (key == nil || key == event.key) && (app == nil || app == event.app)
@@ -57,6 +59,7 @@ public struct EventFilter: Sendable, Equatable {
         if let until { add("e.time < ? ", .int(Int(until.milliseconds))) }
         if let correlation { add("e.correlationid = ? ", .uuid(correlation)) }
         if let members { add("(e.partition, e.key) IN (\(members.query))", .text(members.name)) }
+        if let property { add(property.condition, .text(property.value)) }
         let text = all.joined(separator: " AND ")
         return all.isEmpty ? "" : isIndexed ? " AND \(text)" : " AND CASE WHEN \(text) THEN true END"
     }
@@ -71,6 +74,18 @@ public struct AggregateSet: Sendable, Equatable {
     public init(_ name: String, query: String) {
         self.name = name
         self.query = query
+    }
+}
+
+/// A condition on a property of an event that a service computes in SQL.
+public struct EventProperty: Sendable, Equatable {
+    /// The condition on the row `e`, with `?` for the value.
+    public var condition: String
+    public var value: String
+
+    public init(_ value: String, condition: String) {
+        self.value = value
+        self.condition = condition
     }
 }
 

@@ -17,6 +17,10 @@ struct EventQuery {
         .text("cause", "Only events with this correlation id"),
     ]
     static let paging: [RouteParameter] = [
+        .text(
+            "label",
+            "Only events with this label: the reason of a wake, a refusal or an end, the status of a notification, the "
+                + "error of a transfer. A `*` at the end matches any rest"),
         .text("order", "`oldest` or `newest` first; newest by default"),
         .number("limit", 1...1000, "The maximum number of events; 100 by default"),
         .text("cursor", "The `next` of the previous page"),
@@ -47,6 +51,7 @@ struct EventQuery {
         filter.since = query.instant("since")
         filter.until = query.instant("until")
         filter.correlation = query.value("cause", "must be a correlation id: a UUID") { UUID(uuidString: $0) }
+        filter.property = query.label()
         if let since = filter.since, let until = filter.until, since >= until {
             query.refuse("until", "must be after since")
         }
@@ -76,7 +81,27 @@ extension QueryReader {
         return words ?? []
     }
 
+    /// Reads the label by which events of a type are counted separately.
+    fileprivate mutating func label() -> EventProperty? {
+        value("label", "must be 1 to 128 printable characters") { text in
+            guard (1...128).contains(text.count), text.unicodeScalars.allSatisfy({ $0.properties.isPrintable })
+            else { return nil }
+            guard text.hasSuffix("*") else { return EventProperty(text, condition: "ops.label(e.type, e.data) = ? ") }
+            return EventProperty(
+                String(text.dropLast()), condition: "starts_with(ops.label(e.type, e.data), ? )")
+        }
+    }
+
     mutating func instant(_ name: String) -> Instant? {
         value(name, "must be a date and time by RFC 3339, for example 2026-11-21T07:40:00.000Z") { Instant($0) }
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isPrintable: Bool {
+        switch generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false
+        default: true
+        }
     }
 }

@@ -94,6 +94,7 @@ public struct Ops: ServiceProgram {
         PushRoutes(store: store, queries: queries).add(to: &table)
         ReportRoutes(store: store, queries: queries).add(to: &table)
         parked.add(to: &table)
+        OutlookRoutes(services: parked).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
         DashboardRoutes().add(to: &table)
     }

@@ -96,13 +96,24 @@ struct ParkedRoutes: Sendable {
 
     private func hand(_ order: String, _ call: Call) async throws -> Response {
         let (service, key) = (try call.identifier("service"), try call.identifier("key"))
-        guard let address = addresses[service] else {
+        guard addresses[service] != nil else {
             let names = KnownMachine.all.map(\.name).joined(separator: ", ")
             throw Problem.notFound.with(
                 detail: "\(service) is not a service with dead letters; the services are \(names)")
         }
-        var handed = HTTPClientRequest(url: address + "/v1/parked/\(key)/\(order)")
-        handed.method = .POST
+        return try await forward(call, .POST, to: service, "/v1/parked/\(key)/\(order)")
+    }
+
+    /// Sends a request to a service with the credential of the call, and returns its response.
+    ///
+    /// - Parameter path: the path at the service.
+    /// - Throws: `service_unreachable`, or `order_under_way` if the service does not answer in time.
+    func forward(
+        _ call: Call, _ method: HTTPMethod, to service: String, _ path: String
+    ) async throws -> Response {
+        let address = addresses[service] ?? ""
+        var handed = HTTPClientRequest(url: address + path)
+        handed.method = method
         handed.headers.add(name: "traceparent", value: call.context.traceparent.description)
         for name in [HTTPField.Name.authorization, .idempotencyKey] {
             for value in call.request.headers[values: name] { handed.headers.add(name: name.rawName, value: value) }

@@ -14,6 +14,7 @@ struct StatsPoint: Record {
     var lifecycle = 0
     var push = 0
     var refused = 0
+    var replaced = 0
     var stored = 0
     var time = Instant.epoch
     var transfer = 0
@@ -29,6 +30,6 @@ struct StatsPoint: Record {
         "fetch": [\.fetch], "lifecycle": [\.lifecycle], "push": [\.push], "transfer": [\.transfer],
         "killed": [\.lifecycle, \.killed], "refused": [\.lifecycle, \.refused], "woken": [\.lifecycle, \.woken],
         "delivered": [\.push, \.delivered], "discarded": [\.push, \.discarded], "held": [\.push, \.held],
-        "stored": [\.push, \.stored],
+        "replaced": [\.push, \.replaced], "stored": [\.push, \.stored],
     ]
 }

@@ -15,6 +15,10 @@ extension OpsStore {
             WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
                 -- '~' sorts after every character of a name.
                 AND d.key < $2 || '~' AND ($3::text IS NULL OR d.fleet = $3)
+                AND ($5::text IS NULL OR d.profile = $5) AND ($6::text IS NULL OR d.powered = ($6 = 'on'))
+                AND ($7::text IS NULL OR EXISTS (
+                    SELECT FROM ops.known_apps AS a
+                    WHERE a.partition = d.partition AND a.key = d.key AND a.state = $7))
             ORDER BY d.key LIMIT $4) AS d
         ORDER BY d.key LIMIT $4
         """)
@@ -24,6 +28,15 @@ extension OpsStore {
         JOIN ops.known_apps AS a ON a.partition = p.partition AND a.key = ANY($1)
         ORDER BY a.key COLLATE "C", a.app COLLATE "C"
         """)
+
+    private static let fleets = Statement(
+        "SELECT count(*), fleet FROM ops.known_devices WHERE fleet IS NOT NULL GROUP BY fleet ORDER BY fleet COLLATE \"C\""
+    )
+
+    /// Returns the fleets by name.
+    func fleets() async throws(PostgresError) -> [KnownFleet] {
+        try await pool.execute(Self.fleets).decode((Int, String).self).map { KnownFleet(devices: $0, fleet: $1) }
+    }
 
     // A new device may be missing in the table for a second: the log has its registration.
     private static let members = Statement(
@@ -54,7 +67,7 @@ extension OpsStore {
     func devices(_ query: DeviceQuery) async throws(PostgresError) -> Page<KnownDevice> {
         let rows = try await pool.execute(
             Self.devices, .text(query.after), .text("device:" + query.prefix), .text(query.fleet),
-            .int(query.limit + 1)
+            .int(query.limit + 1), .text(query.profile), .text(query.power?.rawValue), .text(query.state?.rawValue)
         ).decode((String, String, String?, Bool, Instant).self)
         var list = Page(
             rows.prefix(query.limit).map { key, profile, fleet, powered, registeredAt in

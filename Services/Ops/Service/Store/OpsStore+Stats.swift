@@ -13,7 +13,7 @@ extension OpsStore {
         FROM (
             SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
                 WHEN 'lifecycle.app.terminated' THEN 'killed'
-                ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Discarded')
+                ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Replaced', 'Discarded')
                     THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
             FROM (
                 SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount

@@ -38,6 +38,15 @@ import Testing
             #expect(apps == ["mail notRunning", "web suspended"])
             #expect(try await fixture.get("/v1/devices?prefix=d3").items.map { $0["powered"] } == [false])
             #expect(try await fixture.get("/v1/devices?fleet=lab&prefix=d1").items.count == 2)
+            for (filter, count) in [
+                ("profile=ios6", 1), ("profile=ios18", 25), ("power=off", 1), ("power=on", 25), ("state=suspended", 1),
+                ("state=notRunning", 1), ("state=active", 0), ("profile=ios18&power=off&fleet=lab", 0),
+            ] {
+                #expect(try await fixture.get("/v1/devices?\(filter)").items.count == count, "\(filter)")
+            }
+            let fleets = try await fixture.get("/v1/fleets").items
+            #expect(fleets == [["devices": 5, "fleet": "lab"]])
+            #expect(try await fixture.get("/v1/devices?state=asleep&power=1").faults == ["/state", "/power"])
             #expect(try await fixture.get("/v1/devices?prefix=%25").faults == ["/prefix"])
             #expect(try await fixture.get("/v1/devices?limit=0&page=2").faults.sorted() == ["/limit", "/page"])
             #expect(try await fixture.get("/v1/devices", key: OpsFixture.otherKey).status == 403)

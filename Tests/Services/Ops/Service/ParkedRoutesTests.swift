@@ -72,6 +72,28 @@ import Testing
         try await server.close()
     }
 
+    @Test func `the outlook of an app comes from its services`() async throws {
+        let certificate = try await PEMCertificate.make()
+        let server = try await Self.secure(certificate)
+        let address = "https://localhost:\(try #require(server.localAddress?.port))"
+        let services = try Self.services([
+            "SERVICES_AUTHORITY": certificate.chainFile, "PUSH_URL": address, "FETCH_URL": "http://127.0.0.1:1",
+        ])
+        let calling = ParkedRoutes.calling(trusting: try services.trusted())
+        try await HTTPClient.withHTTPClient(configuration: calling) { client in
+            let parked = ParkedRoutes(addresses: services.addresses, client: client)
+            try await OpsFixture.run(parked: parked) { fixture in
+                let app = "/v1/devices/d/apps/mail"
+                let push = try await fixture.get(app + "/explain")
+                #expect(push.status == 200 && push.json["taken"] == 3)
+                #expect(try await fixture.get(app + "/forecast").code == "service_unreachable")
+                #expect(try await fixture.get("/v1/devices/d/apps/a%2Fb/explain").status == 404)
+                #expect(try await fixture.get(app + "/explain", key: OpsFixture.otherKey).status == 403)
+            }
+        }
+        try await server.close()
+    }
+
     @Test func `an authority file without certificates stops the start with one line`() async throws {
         let certificate = try await PEMCertificate.make()
         for file in ["/nowhere", certificate.keyFile] {

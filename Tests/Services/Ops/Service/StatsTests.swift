@@ -12,6 +12,22 @@ import Timeline
 @Suite("Statistics over HTTP", .tags(.database), .timeLimit(.minutes(5))) struct StatsTests {
     private static let window = "?since=2020-01-01T00:00:00.000Z&until=2120-01-01T00:00:00.000Z&interval=86400"
 
+    /// A count by type and label, and the list of the events with this type and label, have the same size.
+    private func listsWhatIsCounted(_ fixture: OpsFixture) async throws {
+        for (query, count) in [
+            ("type=lifecycle.app.woken&label=push", 3),
+            ("type=lifecycle.app.terminated&label=launchTimeout%200x8badf00d", 1),
+            ("service=push&label=Held%20%E2%80%93%20Silent%20Budget", 2), ("service=push&label=Delivered", 3),
+            ("service=push&label=Delivered*", 4), ("type=transfer.task.completed&label=-1001", 1), ("label=Deliver", 0),
+            ("device=d0&label=Delivered*", 2),
+        ] {
+            #expect(try await fixture.get("/v1/events?\(query)").items.count == count, "\(query)")
+        }
+        #expect(try await fixture.get("/v1/events?label=").faults == ["/label"])
+        #expect(try await fixture.get("/v1/events?label=a%0Ab").faults == ["/label"])
+        #expect(try await fixture.get("/v1/events/stream?label=push").faults == [""])
+    }
+
     @Test func `events are counted by type and label`() async throws {
         try await OpsFixture.run { fixture in
             let events: [(String, String, Int)] = [
@@ -23,6 +39,7 @@ import Timeline
                 ("push.notification.held", #"{"status":"Held – Silent Budget"}"#, 2),
                 ("push.notification.delivered", #"{"status":"Delivered"}"#, 3),
                 ("push.notification.delivered", #"{"status":"Delivered From Storage"}"#, 1),
+                ("push.notification.replaced", #"{"status":"Replaced By"}"#, 1),
                 ("push.notification.opened", #"{"status":"Opened"}"#, 1),
                 ("transfer.progress.made", #"{"bytesWritten":1000}"#, 3),
                 ("transfer.body.sent", #"{"bytesSent":10}"#, 1),
@@ -49,6 +66,7 @@ import Timeline
             #expect(
                 pairs("notifications", "status") == [
                     "Delivered 3", "Held – Silent Budget 2", "Delivered From Storage 1", "Opened 1",
+                    "Replaced By 1",
                 ])
             #expect(pairs("types", "type", "events").first == "lifecycle.app.woken 4")
             #expect(
@@ -57,9 +75,11 @@ import Timeline
             let points = stats["points"]?.items ?? []
             func sum(_ series: String) -> Int { points.reduce(0) { $0 + ($1[series]?.int ?? 0) } }
             #expect(points.count == 60)
-            #expect(sum("events") == total && sum("lifecycle") == 9 && sum("push") == 7 && sum("transfer") == 7)
+            #expect(sum("events") == total && sum("lifecycle") == 9 && sum("push") == 8 && sum("transfer") == 7)
             #expect(sum("fetch") == 1 && sum("woken") == 4 && sum("refused") == 2 && sum("killed") == 3)
             #expect(sum("delivered") == 4 && sum("held") == 2 && sum("stored") == 0 && sum("discarded") == 0)
+            #expect(sum("replaced") == 1)
+            try await listsWhatIsCounted(fixture)
             #expect(sum("bytes") == 3010)
             #expect(stats["since"] == points.first?["time"])
         }
