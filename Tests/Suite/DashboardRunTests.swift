@@ -91,7 +91,7 @@ struct DashboardRunTests {
             },
             "events": [grouped(stats["events"]?.int ?? -1)],
             "services": sums(["lifecycle", "fetch", "push", "transfer"]),
-            "pushes": sums(["delivered", "stored", "held", "discarded"]),
+            "pushes": sums(["delivered", "stored", "held", "replaced", "discarded"]),
             "woken": counts("woken"), "refused": counts("refused"), "ended": counts("ended"),
             "notifications": counts("notifications"),
             "tasks": ["completed", "failed"].map { grouped(stats["transfers"]?[$0]?.int ?? -1) },
@@ -115,12 +115,17 @@ struct DashboardRunTests {
 
     /// Opens a device and the "why?" dialog of an event, and closes it, with the keyboard.
     private func openADeviceByKeyboard(_ browser: Browser) async throws {
-        try await browser.tab(to: "#device-list a")
+        try await browser.tab(to: "nav [data-part=devices]")
+        try await browser.press(.enter)
+        try await browser.until("document.querySelectorAll('#device-list > li').length > 5")
+        try await browser.tab(to: "#device-list > li > a")
         let name = try #require(try await browser.evaluate("document.activeElement.textContent").string)
         try await browser.press(.enter)
         try await browser.until("document.querySelectorAll('#timeline li').length > 5")
         #expect(try await browser.text("#device-name") == name)
         #expect(try await browser.texts("#switcher h3, #other-apps h3").isEmpty == false)
+        // The services tell what to expect.
+        try await browser.until("document.querySelectorAll('#outlook .forecast').length > 0")
         #expect(try await browser.texts("#timeline time").count == browser.texts("#timeline .why").count)
         try await browser.tab(to: "#timeline .why")
         try await browser.press(.enter)
@@ -141,7 +146,7 @@ struct DashboardRunTests {
         try await browser.resize(to: 390)
         #expect(try await browser.overhang() == 0)
         try await browser.press(".brand")
-        try await browser.until("document.querySelectorAll('#device-list li').length > 5")
+        try await browser.until("document.querySelectorAll('#feed-rows li').length > 20")
         #expect(try await browser.overhang() == 0)
         try await keep(browser, "overview-phone.png", width: 390)
     }

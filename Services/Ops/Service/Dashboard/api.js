@@ -28,11 +28,11 @@ export class Failure extends Error {
   get isOfTheKey() { return this.status === 401 || this.status === 403 }
 }
 
-async function request(path, { headers = {}, signal } = {}) {
+async function request(path, { method = 'GET', body, headers = {}, signal } = {}) {
   const all = key === null ? headers : { ...headers, Authorization: `Bearer ${key}` }
   let response
   try {
-    response = await fetch(path, { headers: all, signal, cache: 'no-store', credentials: 'omit' })
+    response = await fetch(path, { method, body, headers: all, signal, cache: 'no-store', credentials: 'omit' })
   } catch (error) {
     if (signal?.aborted) throw error
     throw new Failure(0)
@@ -57,10 +57,26 @@ export const get = (path, signal) => read(path, signal, 15_000, response => resp
 /** Returns a text. The timeout is two minutes. */
 export const text = (path, signal) => read(path, signal, 120_000, response => response.text())
 
-async function read(path, signal, milliseconds, body) {
+/** Returns a page of a list as a text of this media type, and the cursor of the next page. */
+export const textAndNext = (path, type, signal) => read(path, signal, 120_000, async response => {
+  const [, next] = /[?&]cursor=([^&>]+)[^>]*>; *rel="?next/.exec(response.headers.get('Link') ?? '') ?? []
+  return { text: await response.text(), next: next && decodeURIComponent(next) }
+}, { headers: { Accept: type } })
+
+/** Sends a change, and returns its JSON document. A retry of the same change needs the same idempotency key. */
+export const send = (method, path, content, { idempotency, signal, patience = 60_000 } = {}) => read(path, signal, patience,
+  response => response.json(), {
+    method, body: content === undefined ? undefined : JSON.stringify(content),
+    headers: { ...(content !== undefined && { 'Content-Type': 'application/json' }), ...(idempotency && { 'Idempotency-Key': idempotency }) },
+  })
+
+/** Returns a random key. `crypto.randomUUID` needs TLS. */
+export const idempotencyKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
+
+async function read(path, signal, milliseconds, body, options = {}) {
   const patience = AbortSignal.timeout(milliseconds)
   try {
-    const response = await request(path, { signal: signal ? AbortSignal.any([signal, patience]) : patience })
+    const response = await request(path, { ...options, signal: signal ? AbortSignal.any([signal, patience]) : patience })
     return await body(response)
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error

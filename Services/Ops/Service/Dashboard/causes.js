@@ -1,20 +1,38 @@
 // The "why?" dialog: the causal chain of an event over all services, and what explains the fate of a notification.
 
 import { get, segment } from './api.js'
+import { change, changed, toDevice } from './address.js'
 import { $, h, say } from './dom.js'
+import { copier } from './files.js'
+import { sentence } from './sentences.js'
 import { plural, serviceOf, shortType, span, subjectOf, timeWithMilliseconds, dateAndTime } from './words.js'
 
 const dialog = $('why')
 const chain = $('why-chain')
 let asking
+/** The event of the open dialog. */
+let shown
 
 $('why-close').addEventListener('click', () => dialog.close())
-dialog.addEventListener('close', () => asking?.abort())
+$('why-link').prepend(copier(() => location.href, 'Copy the link'))
+// Closing removes the event from the address. After Back, the address no longer has it.
+dialog.addEventListener('close', () => {
+  asking?.abort()
+  shown = undefined
+  change({ why: '' })
+})
 // A click on the backdrop closes the dialog.
 dialog.addEventListener('click', event => { if (event.target === dialog) dialog.close() })
 
-/** Opens the dialog for the event with this id. */
-export async function askWhy(id) {
+/** Shows the event of the address, or closes the dialog if the address has none. */
+export function showWhy(id) {
+  if (id === shown) return
+  shown = id
+  if (id) askWhy(id)
+  else if (dialog.open) dialog.close()
+}
+
+async function askWhy(id) {
   asking?.abort()
   const { signal } = asking = new AbortController()
   chain.replaceChildren()
@@ -38,7 +56,7 @@ export async function askWhy(id) {
   } catch (error) {
     if (signal.aborted) return
     say($('why-lead'), error.status === 404 ? 'The log no longer has this event.'
-      : error.status > 0 ? `The request failed: ${error.message}.` : 'ops does not answer. Close this dialog and try again.')
+      : error.status > 0 ? `The request failed: ${error.message}.` : 'ops does not answer. Reload the page to try again.')
   }
 }
 
@@ -57,20 +75,32 @@ const reasonWords = {
   appEnd: 'end of the app', budget: 'charge to the budget', conditions: 'conditions', disconnection: 'disconnection',
   refusal: 'refusal', replacement: 'newer notification', settings: 'state of the app', wait: 'wait' }
 
-function entry(event, cause, role, words = roles[role]) {
+function entry(event, cause, role, reasonWord) {
   const { device, app } = subjectOf(event)
+  const words = role === 'reason' ? reasonWord : roles[role]
   const after = cause && Date.parse(event.time) - Date.parse(cause.time)
   return h('li', { class: role, dataset: { key: event.id }, 'aria-current': role === 'asked' && 'true' },
     h('p', { class: 'line' },
       h('span', { class: 'role' }, words),
       h('span', { class: `badge of-${serviceOf(event)}` }, serviceOf(event)),
-      h('strong', { class: 'type' }, shortType(event))),
+      h('strong', {}, sentence(event)), h('span', { class: 'type muted' }, shortType(event))),
     h('p', { class: 'muted line' },
       h('time', { datetime: event.time }, `${dateAndTime(event.time).slice(0, 10)} ${timeWithMilliseconds(event.time)}`),
       after > 0 && h('span', {}, `${span(after)} after its cause`),
-      device && h('a', { href: `#/devices/${encodeURIComponent(device)}`, onclick: () => dialog.close() }, device),
-      app && h('span', {}, app)),
-    value(withoutApp(event.data, app)))
+      device && h('a', { href: toDevice(device) }, device),
+      app && h('span', {}, app),
+      role !== 'asked' && h('a', { href: changed({ why: event.id }) }, 'why this?')),
+    value(withoutApp(event.data, app)),
+    source(event))
+}
+
+/** The whole event, and its id to copy. */
+function source(event) {
+  const text = () => JSON.stringify(event, null, 2)
+  return h('details', { class: 'source' },
+    h('summary', {}, 'Event as JSON'),
+    h('p', { class: 'line' }, h('code', {}, event.id), copier(() => event.id, 'Copy the id'), copier(text, 'Copy the JSON')),
+    h('pre', { tabindex: '0' }, text()))
 }
 
 /** Returns the data without the app, which the line above shows. */

@@ -11,18 +11,21 @@ function round(value) {
 
 /** A chart of stacked columns, one per point, with a text readout of the selected point. */
 export class Chart {
-  /** `series` are the stacked members of a point; `things` names the counted things. */
-  constructor(container, readout, { series, things, height }) {
+  /**
+   * `series` are the stacked members of a point; `things` names the counted things. `open` shows what a point has counted,
+   * and `zoom` shows only a range; both get two times.
+   */
+  constructor(container, readout, { series, things, height, open, zoom }) {
     this.container = container
     this.readout = readout
     this.series = series
     this.things = things
-    this.height = height
+    Object.assign(this, { open, zoom, height })
     this.points = []
     this.chosen = undefined
     new ResizeObserver(() => this.draw()).observe(container)
-    container.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
-    container.addEventListener('pointerleave', () => this.choose(undefined))
+    this.jumps = []
+    this.listenToPointer()
     // Screen readers announce the readout only while the chart has the focus.
     container.addEventListener('focus', () => { readout.ariaLive = 'polite' })
     container.addEventListener('blur', () => {
@@ -30,6 +33,7 @@ export class Chart {
       this.choose(undefined)
     })
     container.addEventListener('keydown', event => {
+      if (event.key === 'Enter' && this.chosen !== undefined) return this.use(this.chosen, this.chosen, event.shiftKey)
       const last = this.points.length - 1
       const from = this.chosen ?? last + 1
       const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key]
@@ -40,8 +44,36 @@ export class Chart {
     })
   }
 
-  /** `interval` is the number of seconds per point. */
-  show(points, interval) {
+  /** A press opens a point, and a drag zooms in. */
+  listenToPointer() {
+    const { container } = this
+    container.addEventListener('pointermove', event => this.choose(this.indexAt(event.clientX)))
+    container.addEventListener('pointerleave', () => { if (this.pressed === undefined) this.choose(undefined) })
+    container.addEventListener('pointerdown', event => {
+      if (event.button !== 0) return
+      this.pressed = this.indexAt(event.clientX)
+      if (event.pointerType === 'mouse') container.setPointerCapture(event.pointerId)
+    })
+    container.addEventListener('pointercancel', () => { this.pressed = undefined })
+    container.addEventListener('pointerup', event => {
+      const { pressed } = this
+      this.pressed = undefined
+      if (pressed === undefined || this.points.length === 0) return
+      const released = this.indexAt(event.clientX)
+      this.use(Math.min(pressed, released), Math.max(pressed, released), pressed !== released)
+    })
+  }
+
+  use(first, last, isRange) {
+    const [from, until] = [this.points[first].time, new Date(Date.parse(this.points[last].time) + this.interval * 1000).toISOString()]
+    this.choose(undefined)
+    if (isRange) this.zoom(from, until)
+    else if (this.sum(this.points[first]) > 0) this.open(from, until)
+  }
+
+  /** `interval` is the number of seconds per point; `jumps` are the ranges over which the clock was advanced. */
+  show(points, interval, jumps = []) {
+    this.jumps = jumps
     this.points = points
     this.interval = interval
     this.label = interval < 86_400 ? minuteOfDay : dayOfYear
@@ -100,11 +132,25 @@ export class Chart {
       }
       svg.append(group)
     })
+    this.drawJumps(svg, frame)
     if (this.chosen !== undefined && points[this.chosen]) {
-      svg.append(s('rect', { class: 'chosen', x: frame.left + column * this.chosen, y: frame.top, width: column, height: frame.bottom - frame.top }))
+      const [first, last] = [Math.min(this.chosen, this.pressed ?? this.chosen), Math.max(this.chosen, this.pressed ?? this.chosen)]
+      svg.append(s('rect', {
+        class: 'chosen', x: frame.left + column * first, y: frame.top, width: column * (last - first + 1), height: frame.bottom - frame.top }))
     }
     this.container.replaceChildren(svg)
     this.tell()
+  }
+
+  /** Marks the times to which the clock was advanced. */
+  drawJumps(svg, { left, right, top, bottom }) {
+    const from = Date.parse(this.points[0].time)
+    const length = this.points.length * this.interval * 1000
+    for (const { until } of this.jumps.filter(jump => jump.until > from && jump.until < from + length)) {
+      const x = left + (right - left) * (until - from) / length
+      svg.append(s('path', { class: 'jump', d: `M${x} ${top}V${bottom}m-4 ${top - bottom}h8l-4 6z` },
+        s('title', {}, `The clock was advanced to ${new Date(until).toISOString().slice(0, 19).replace('T', ' ')}`)))
+    }
   }
 
   sum(point) { return this.series.reduce((all, name) => all + (point[name] ?? 0), 0) }
@@ -146,9 +192,13 @@ export function spark(container, values, words) {
   svg.lastElementChild.setAttribute('points', line)
 }
 
-/** Fills the legend of a chart: the series with colours and counts. */
-export function legend(list, series, points) {
+/** Fills the legend of a chart: the series with colours, counts and links. */
+export function legend(list, series, points, address) {
   keyed(list, series, name => name,
-    name => h('li', {}, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('span', {}, name), h('strong')),
-    (item, name) => say(item.lastElementChild, number(points.reduce((all, point) => all + (point[name] ?? 0), 0))))
+    name => h('li', {}, h('span', { class: `dot of-${name}`, 'aria-hidden': 'true' }), h('a', {}, name, ' ', h('strong'))),
+    (item, name) => {
+      const link = item.lastElementChild
+      link.setAttribute('href', address(name))
+      say(link.lastElementChild, number(points.reduce((all, point) => all + (point[name] ?? 0), 0)))
+    })
 }

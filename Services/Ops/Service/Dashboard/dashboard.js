@@ -1,101 +1,136 @@
 // The dashboard: navigation, and the refresh of the open view.
 
-import { credentials, Failure, get, path, patience, pause } from './api.js'
-import { $, say, show } from './dom.js'
+import { credentials, Failure, get, patience, pause } from './api.js'
+import { change, here } from './address.js'
+import { showWhy } from './causes.js'
+import { SuiteClock } from './clock.js'
+import { $, h, keyed, say, show } from './dom.js'
 import { DeviceView } from './device.js'
 import { Devices } from './devices.js'
+import { Door, refreshHealth, troubleOf } from './door.js'
 import { Feed } from './feed.js'
+import { Services } from './letters.js'
 import { refreshNumbers } from './overview.js'
+import { Pushes } from './pushes.js'
 import { Reports } from './reports.js'
-import { Transfers } from './transfers.js'
-import { timeOfDay } from './words.js'
+import { TransferPage, Transfers } from './transfers.js'
 
-const transfers = new Transfers()
-const feed = new Feed(transfers, failed)
-const devices = new Devices(failed)
-const device = new DeviceView(suiteNow, failed)
-const reports = new Reports(suiteNow, failed)
+const clock = new SuiteClock()
+const door = new Door(begin, lock)
+const feed = new Feed(new Transfers(), failed)
 
-/** The open view: `overview`, `device`, `reports`, or `door` while a key is needed. */
+/** The views by name. `refresh` is called every 2 s while the view is open. */
+const views = {
+  overview: {
+    title: '',
+    open() {
+      $('feed-beside').append($('feed'))
+      feed.start(false)
+    },
+    close: () => feed.stop(),
+    refresh: signal => refreshNumbers(clock, signal),
+  },
+  feed: {
+    title: 'Events',
+    open() {
+      $('events').append($('feed'))
+      feed.start(true)
+    },
+    close: () => feed.stop(),
+  },
+  device: new DeviceView(() => clock.now, failed),
+  devices: Object.assign(new Devices(), { title: 'Devices' }),
+  pushes: Object.assign(new Pushes(failed), { title: 'Pushes' }),
+  transfers: Object.assign(new TransferPage(failed), { title: 'Transfers' }),
+  services: Object.assign(new Services(failed), { title: 'Services' }),
+  reports: Object.assign(new Reports(() => clock.now, failed), { title: 'Reports' }),
+}
+
+/** The open view, and its address without "why?"; none while a key is needed. */
 let open
-let clock
+let shown
 /** Stops the refresh of the open view. */
 let refreshing = new AbortController()
 /** Whether the page shows numbers. */
 let hasNumbers = false
-/** The section to keep in view while the content above it loads, until the user scrolls or types. */
-let landing
 
 // Navigation
 
-function route() {
-  const parts = location.hash.replace(/^#\/?/, '').split('/')
-  if (parts[0] !== 'devices' || !parts[1]) return { part: parts[0] || 'overview' }
-  try { return { part: 'device', name: decodeURIComponent(parts[1]) } } catch { return { part: 'overview' } }
+function viewOf({ part, name }) {
+  if (part === 'devices' && name) return 'device'
+  return Object.hasOwn(views, part) && part !== 'device' ? part : 'overview'
 }
 
 function turn() {
-  const { part, name } = route()
-  const view = part === 'device' || part === 'reports' ? part : 'overview'
+  const route = here()
+  const name = viewOf(route)
+  const { why, ...query } = route.query
+  const address = JSON.stringify([name, route.name, query])
+  if (address !== shown) {
+    const isOther = name !== open
+    if (open) views[open].close()
+    shown = address
+    mark(name, route)
+    open = name
+    views[name].open({ ...route, query })
+    if (isOther) arrive(name)
+    refresh()
+  }
+  showWhy(why)
+}
+
+/** Shows the elements of the view. */
+function mark(name, route) {
+  show($('door'), false)
+  for (const element of document.querySelectorAll('[data-view]')) show(element, element.dataset.view === name)
+  const part = name === 'device' ? 'devices' : name
   for (const link of document.querySelectorAll('nav [data-part]')) {
-    const isHere = link.dataset.part === (part === 'device' ? 'devices' : part)
-    if (isHere) link.setAttribute('aria-current', 'page')
+    if (link.dataset.part === part) link.setAttribute('aria-current', 'page')
     else link.removeAttribute('aria-current')
   }
-  landing = undefined
-  show($('door'), false)
-  show($('overview'), view === 'overview')
-  show($('device'), view === 'device')
-  show($('reports'), view === 'reports')
-  document.title = view === 'device' ? `${name} – Dormouse` : view === 'reports' ? 'Reports – Dormouse' : 'Dormouse'
-  if (view !== 'reports') reports.close()
-  if (view === 'reports') {
-    feed.stop()
-    device.close()
-    reports.open()
-    scrollTo(0, 0)
-    $('reports-title').focus({ preventScroll: true })
-  } else if (view === 'device') {
-    feed.stop()
-    device.open(name)
-    scrollTo(0, 0)
-    $('device-name').focus({ preventScroll: true })
-  } else {
-    device.close()
-    if (open !== 'overview') feed.start()
-    const section = { devices: $('devices'), feed: $('feed') }[part] ?? $('main')
-    if (section === $('main')) scrollTo(0, 0)
-    else (landing = section).scrollIntoView()
-    if (open !== undefined) section.focus({ preventScroll: true })
-  }
-  open = view
-  refresh()
+  const title = name === 'device' ? route.name : views[name].title
+  document.title = title ? `${title} – Dormouse` : 'Dormouse'
+  showFleet(route.query.fleet ?? '')
 }
 
-function askForKey(words = '') {
+function arrive(name) {
+  scrollTo(0, 0)
+  // The first view leaves the focus where the browser has it.
+  if (hasArrived) document.querySelector(`[data-view="${name}"] h1`)?.focus({ preventScroll: true })
+  hasArrived = true
+}
+let hasArrived = false
+
+function lock() {
   refreshing.abort()
-  feed.stop()
-  device.close()
-  reports.close()
-  open = 'door'
-  for (const id of ['overview', 'device', 'reports', 'clock', 'forget', 'health', 'trouble']) show($(id), false)
-  show($('door'), true)
-  say($('key-fault'), words)
-  $('key').focus()
+  if (open) views[open].close()
+  showWhy(undefined)
+  open = shown = undefined
+  $('clock').dataset.state = 'locked'
+  for (const element of document.querySelectorAll('[data-view]')) show(element, false)
 }
 
-$('key-form').addEventListener('submit', event => {
-  event.preventDefault()
-  credentials.keep($('key').value.trim())
-  $('key').value = ''
-  say($('key-fault'), '')
-  begin()
-})
+// The fleet, which holds over all views
 
-$('forget').addEventListener('click', () => {
-  credentials.forget()
-  askForKey()
-})
+async function readFleets(signal) {
+  const { items } = await get('v1/fleets', signal)
+  const { fleet = '' } = here().query
+  const names = items.map(each => each.fleet)
+  // An address may name a fleet that has no device now.
+  if (fleet && !names.includes(fleet)) names.push(fleet)
+  keyed($('fleet'), ['', ...names], name => `fleet ${name}`, name => h('option', { value: name }, name || 'all'))
+  showFleet(fleet)
+  show($('fleets'), names.length > 0)
+}
+
+function showFleet(fleet) {
+  if (fleet && ![...$('fleet').options].some(each => each.value === fleet)) $('fleet').append(h('option', { value: fleet, dataset: { key: `fleet ${fleet}` } }, fleet))
+  if (fleet) show($('fleets'), true)
+  $('fleet').value = fleet
+}
+
+$('fleet').addEventListener('focus', () => readFleets().catch(failed))
+$('fleet').addEventListener('change', () => change({ fleet: $('fleet').value, cursor: '' }))
 
 // Failures
 
@@ -104,39 +139,14 @@ function failed(error) {
     if (error.name !== 'AbortError') console.error(error)
     return
   }
-  if (error.isOfTheKey) {
-    // Several requests can fail at once; the first failure reports it.
-    if (open === 'door' && !credentials.isHeld) return
-    const words = error.status === 403 ? 'This key lacks the scope read.'
-      : credentials.isHeld ? 'ops does not know this key.' : ''
-    credentials.forget()
-    return askForKey(words)
-  }
-  const since = hasNumbers && clock ? ` The page shows data of ${timeOfDay(clock.now)} suite time.` : ''
-  if (error.status === 0) say($('trouble'), `ops does not answer; retrying.${since}`)
-  else if (error.status === 429) say($('trouble'), 'This key makes too many requests; retrying more slowly.')
-  else if (error.code === 'database_unavailable') say($('trouble'), `ops cannot reach its database; retrying.${since}`)
-  else say($('trouble'), `ops answered ${error.status}: ${error.message}; retrying.${since}`)
+  if (error.isOfTheKey) return door.refuse(error)
+  say($('trouble'), troubleOf(error, hasNumbers ? clock : undefined))
   show($('trouble'), true)
 }
 
 function wentWell() {
   hasNumbers = true
   show($('trouble'), false)
-}
-
-/** Shows the faults that `ops` reports about itself and its database. It works without a key and without the database. */
-async function refreshHealth(signal) {
-  const faults = await get('readyz', signal).then(health => health.errors ?? [], error => {
-    if (error.status !== 503) throw error
-    return error.faults
-  })
-  const database = faults.find(fault => fault.pointer === '/database')
-  const rest = faults.filter(fault => fault !== database).map(fault => fault.detail)
-  say($('health'), database
-    ? `The database fails: ${database.detail}. The services refuse requests that need it, and the numbers below are old.`
-    : `ops reports faults: ${rest.join('; ')}.`)
-  show($('health'), faults.length > 0)
 }
 
 // Refresh
@@ -153,7 +163,8 @@ async function refresh() {
       refreshHealth(signal).catch(() => {})
       const asked = performance.now()
       try {
-        await (open === 'overview' ? refreshOverview(signal) : refreshClock(signal))
+        // Each part is written when it arrives, so one failure does not hide the others.
+        await Promise.all([clock.refresh(signal), views[open].refresh?.(signal)])
         wentWell()
         tries = 0
         wait = Math.max(wait, 9 * (performance.now() - asked))
@@ -167,49 +178,16 @@ async function refresh() {
   }
 }
 
-document.addEventListener('visibilitychange', () => { if (!document.hidden && open !== 'door') refresh() })
-$('window').addEventListener('change', refresh)
-
-async function refreshOverview(signal) {
-  // Each part is written when it arrives, so one failure does not hide the others.
-  await Promise.all([refreshClock(signal), refreshNumbers(suiteNow(), signal), devices.refresh(signal)])
-}
-
-async function refreshClock(signal) {
-  const reading = await get('v1/clock', signal)
-  clock = { ...reading, at: performance.now() }
-  writeClock()
-}
-
-// The suite clock
-
-function suiteNow() {
-  if (!clock) return Date.now()
-  const passed = clock.frozen ? 0 : (performance.now() - clock.at) * (clock.virtual ? clock.rate : 1)
-  return Date.parse(clock.now) + passed
-}
-
-function writeClock() {
-  if (!clock || open === 'door') return
-  const now = new Date(suiteNow()).toISOString()
-  show($('clock'), true)
-  show($('forget'), credentials.isHeld)
-  $('clock-now').dateTime = now
-  say($('clock-now'), `${now.slice(0, 10)} ${now.slice(11, 19)}`)
-  const rate = Number(clock.rate.toFixed(3))
-  say($('clock-mode'), !clock.virtual ? 'real time' : clock.frozen ? 'virtual, frozen' : `virtual, ${rate}×`)
-  $('clock-mode').dataset.state = clock.frozen ? 'paused' : 'live'
-}
-
-setInterval(() => { if (!document.hidden) writeClock() }, 500)
+document.addEventListener('visibilitychange', () => { if (!document.hidden && open) refresh() })
 
 // Start
 
 async function begin() {
   let tries = 0
+  $('clock').dataset.state = ''
   while (true) {
     try {
-      await refreshClock()
+      await Promise.all([clock.refresh(), readFleets()])
       break
     } catch (error) {
       failed(error)
@@ -218,14 +196,9 @@ async function begin() {
     }
   }
   wentWell()
-  open = undefined
+  show($('forget'), credentials.isHeld)
   turn()
-  writeClock()
 }
 
-new ResizeObserver(() => landing?.scrollIntoView()).observe($('main'))
-for (const gesture of ['wheel', 'touchmove', 'pointerdown', 'keydown']) {
-  addEventListener(gesture, () => { landing = undefined }, { passive: true })
-}
-addEventListener('hashchange', () => { if (open !== 'door') turn() })
+addEventListener('hashchange', () => { if (!door.isOpen) turn() })
 begin()

@@ -1,9 +1,11 @@
-// The page of one device: its app switcher and its timeline.
+// The page of one device: its connection, its app switcher, what to expect of its apps, its transfers and its timeline.
 
 import { follow, get, path, segment } from './api.js'
+import { to } from './address.js'
 import { $, h, keyed, say, show } from './dom.js'
-import { askWhy } from './causes.js'
-import { dateAndTime, gist, plural, shortType, span, system, timeWithMilliseconds, word } from './words.js'
+import { connection, Outlook } from './outlook.js'
+import { Timeline } from './timeline.js'
+import { dateAndTime, plural, span, system, word } from './words.js'
 
 const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
 
@@ -12,30 +14,35 @@ export class DeviceView {
   constructor(now, failed) {
     this.now = now
     this.failed = failed
-    $('earlier').addEventListener('click', () => this.earlier().catch(error => this.failed(error)))
+    this.timeline = new Timeline(failed)
+    this.outlook = new Outlook(now)
   }
 
-  open(name) {
-    this.close()
+  open({ name }) {
+    if (name !== this.name) this.empty(name)
     this.name = name
     this.base = `v1/devices/${segment(name)}`
-    this.entries = []
-    this.next = undefined
-    // The maximum number of events in the list; each page of earlier events raises it.
-    this.most = 500
     const { signal } = this.ending = new AbortController()
-    say($('device-name'), name)
-    for (const id of ['device-facts', 'switcher', 'other-apps', 'timeline']) $(id).replaceChildren()
-    for (const id of ['device-gone', 'switcher-empty', 'timeline-empty', 'earlier', 'others']) show($(id), false)
-    for (const id of ['switcher-panel', 'timeline-panel']) show($(id), true)
+    this.timeline.open(name)
     follow(path('v1/events/stream', { device: name }), {
       signal,
       told: () => this.hear(),
       state: state => { $('timeline-state').dataset.state = state; say($('timeline-state'), stateWords[state]) },
       failed: error => this.failed(error),
-      opened: () => this.refresh(signal),
+      opened: () => this.refreshAll(signal),
     })
     this.timer = setInterval(() => this.tick(), 1000)
+  }
+
+  empty(name) {
+    say($('device-name'), name)
+    $('device-transfers').setAttribute('href', to('transfers', { device: name }))
+    $('device-pushes').setAttribute('href', to('pushes', { device: name }))
+    $('device-events').setAttribute('href', to('feed', { device: name }))
+    for (const id of ['device-facts', 'switcher', 'other-apps']) $(id).replaceChildren()
+    for (const id of ['device-gone', 'switcher-empty', 'others']) show($(id), false)
+    for (const id of ['switcher-panel', 'timeline-panel']) show($(id), true)
+    this.outlook.clear()
   }
 
   close() {
@@ -50,55 +57,34 @@ export class DeviceView {
     const { signal } = this.ending
     this.hearing ??= setTimeout(() => {
       this.hearing = undefined
-      this.refresh(signal).catch(error => { if (!signal.aborted) this.failed(error) })
+      this.refreshAll(signal).catch(error => { if (!signal.aborted) this.failed(error) })
     }, 300)
   }
 
-  async refresh(signal) {
-    const [state, page] = await Promise.all([
+  async refreshAll(signal) {
+    await Promise.all([this.refreshState(signal), this.timeline.refresh(signal)])
+  }
+
+  async refreshState(signal) {
+    const [state, push] = await Promise.all([
       get(path(`${this.base}/state`, { service: 'lifecycle' }), signal).catch(error => {
-        if (error.status === 404) return null
-        throw error
+        if (error.status !== 404) throw error
       }),
-      get(path(`${this.base}/timeline`, { limit: 100 }), signal),
+      connection(this.name, signal),
     ])
     if (signal.aborted) return
-    this.write(state?.state)
-    const known = new Set(this.entries.map(entry => entry.event))
-    const news = page.items.filter(entry => !known.has(entry.event))
-    // If events may be missing between the lists, or the list is too long, it starts again from this page.
-    if (news.length === page.items.length || this.entries.length > this.most) {
-      this.entries = page.items
-      this.next = page.next
-    } else {
-      this.entries = [...news, ...this.entries]
-    }
-    this.list()
+    this.write(state?.state, push)
+    if (state?.state.registration) await this.outlook.refresh(this.name, Object.keys(state.state.apps), signal)
   }
 
-  async earlier() {
-    const { signal } = this.ending
-    const page = await get(path(`${this.base}/timeline`, { limit: 100, cursor: this.next }), signal)
-    this.next = page.next
-    this.most += page.items.length
-    const known = new Set(this.entries.map(entry => entry.event))
-    this.entries.push(...page.items.filter(entry => !known.has(entry.event)))
-    this.list()
-  }
-
-  list() {
-    keyed($('timeline'), this.entries, entry => entry.event, row)
-    show($('timeline-empty'), this.entries.length === 0)
-    show($('earlier'), Boolean(this.next))
-  }
-
-  write(state) {
+  write(state, push) {
     const isKnown = Boolean(state?.registration)
     show($('device-gone'), !isKnown)
     show($('switcher-panel'), isKnown)
     say($('device-gone'), 'lifecycle has no device with this name: it was never registered, or it is deregistered.')
-    keyed($('device-facts'), isKnown ? facts(state) : [], fact => fact, fact => h('li', {}, fact))
-    if (!isKnown) return
+    const chips = isKnown ? [...push ? [{ words: push.words, isBad: !push.isOpen }] : [], ...facts(state).map(words => ({ words }))] : []
+    keyed($('device-facts'), chips, fact => fact.words, fact => h('li', { class: fact.isBad && 'is-bad' }, fact.words))
+    if (!isKnown) return this.outlook.clear()
     const apps = Object.entries(state.apps).map(([name, app]) => ({ name, ...app }))
     const byName = new Map(apps.map(app => [app.name, app]))
     const recent = (state.switcher ?? []).map(name => byName.get(name)).filter(Boolean)
@@ -173,14 +159,4 @@ function remarks(app) {
     modes.length > 0 && `Background modes: ${modes.join(', ')}`,
     app.snapshotLabel && `Snapshot: ${app.snapshotLabel}`,
   ].filter(Boolean)
-}
-
-function row(entry) {
-  return h('li', {},
-    h('time', { datetime: entry.time }, h('span', { class: 'day' }, `${entry.time.slice(0, 10)} `), timeWithMilliseconds(entry.time)),
-    h('span', { class: `badge of-${entry.service}` }, entry.service),
-    h('div', { class: 'what' },
-      h('p', {}, h('strong', { class: 'type' }, shortType(entry)), entry.app ? ` ${entry.app}` : '', gist(entry.data) && h('span', { class: 'gist' }, ` ${gist(entry.data)}`)),
-      entry.summary && h('p', { class: 'muted' }, entry.summary.split('`').map((part, index) => index % 2 === 1 ? h('code', {}, part) : part))),
-    h('button', { type: 'button', class: 'why', 'aria-label': `Why ${entry.type}?`, onclick: () => askWhy(entry.event) }, 'why?'))
 }

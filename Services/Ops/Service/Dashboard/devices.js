@@ -1,60 +1,77 @@
-// The list of devices, by name, in pages.
+// The page of devices: by name, fleet, profile, state of their apps and power.
 
 import { get, path } from './api.js'
+import { changed, toDevice } from './address.js'
 import { $, h, keyed, say, show } from './dom.js'
-import { states, system, word } from './words.js'
+import { Filters } from './filters.js'
+import { plural, profiles, states, system, word } from './words.js'
 
-const limit = 20
+const limit = 50
 
 export class Devices {
-  constructor(failed) {
-    this.failed = failed
-    this.cursor = undefined
-    $('search').addEventListener('submit', event => event.preventDefault())
-    $('prefix').addEventListener('input', () => {
-      clearTimeout(this.typing)
-      this.typing = setTimeout(() => this.turnTo(undefined), 200)
-    })
-    $('first-page').addEventListener('click', () => this.turnTo(undefined))
-    $('next-page').addEventListener('click', () => this.turnTo(this.next))
+  constructor() {
+    this.filters = new Filters($('search'), [
+      { name: 'prefix', label: 'Name begins with', hint: 'all names' },
+      { name: 'profile', label: 'System', options: [['', 'all'], ...profiles.map(name => [name, system(name)])] },
+      { name: 'state', label: 'App state', options: [['', 'all'], ...states.map(name => [name, word(name)])] },
+      { name: 'power', label: 'Power', options: [['', 'all'], ['on', 'on'], ['off', 'turned off']] },
+    ])
   }
 
-  turnTo(cursor) {
-    this.cursor = cursor
-    return this.refresh().catch(error => this.failed(error))
+  open({ query }) {
+    this.query = { ...this.filters.read(), fleet: query.fleet, cursor: query.cursor }
+    keyed($('device-list'), [], item => item.device)
+    for (const id of ['device-empty', 'device-pages']) show($(id), false)
+    say($('device-lead'), 'Reading …')
   }
+
+  close() {}
 
   async refresh(signal) {
-    const prefix = $('prefix').value.trim()
-    const isName = /^[A-Za-z0-9._:-]*$/.test(prefix)
-    say($('prefix-fault'), isName ? '' : 'Names contain only letters, digits and . _ : -')
-    if (!isName) return
-    const { cursor } = this
-    const page = await get(path('v1/devices', { prefix, limit, cursor }), signal)
-    // The user has requested another page since.
-    if (cursor !== this.cursor || prefix !== $('prefix').value.trim()) return
-    this.next = page.next
-    keyed($('device-list'), page.items, item => item.device, item => row(item), write)
+    const { query } = this
+    const page = await get(path('v1/devices', { ...query, limit }), signal).catch(error => {
+      if (error.status !== 400) throw error
+      this.filters.refuse(error)
+    })
+    if (!page || query !== this.query) return
+    keyed($('device-list'), page.items, item => item.device, item => row(item), (element, item) => write(element, item, query.state))
     show($('device-empty'), page.items.length === 0)
-    say($('device-empty'), prefix ? `No device name begins with “${prefix}”.` : cursor ? 'No more devices.'
-      : 'No device is registered. Register one with PUT /v1/devices/NAME at lifecycle, or start the fleet.')
-    show($('device-pages'), cursor !== undefined || page.next !== null)
-    $('first-page').disabled = cursor === undefined
-    $('next-page').disabled = page.next === null
+    say($('device-empty'), this.nothing())
+    say($('device-lead'), page.items.length > 0
+      ? `${plural(page.items.length, 'device', 'devices')}${page.next || query.cursor ? ' on this page' : ''}, by name` : '')
+    this.turnPages(page.next)
+  }
+
+  nothing() {
+    if (this.query.cursor) return 'No more devices.'
+    if (Object.values(this.query).some(Boolean)) return 'No device matches.'
+    return 'No device is registered. Register one with PUT /v1/devices/NAME at lifecycle, or start the fleet.'
+  }
+
+  turnPages(next) {
+    show($('device-pages'), Boolean(next || this.query.cursor))
+    show($('first-page'), Boolean(this.query.cursor))
+    show($('next-page'), Boolean(next))
+    $('first-page').setAttribute('href', changed({ cursor: '' }))
+    if (next) $('next-page').setAttribute('href', changed({ cursor: next }))
   }
 }
 
 function row(item) {
   return h('li', {},
-    h('a', { href: `#/devices/${encodeURIComponent(item.device)}` }, item.device),
-    h('span', { class: 'muted facts-line' }), h('span', { class: 'apps' }))
+    h('a', { href: toDevice(item.device) }, item.device),
+    h('span', { class: 'muted facts-line' }), h('ul', { class: 'apps', 'aria-label': 'Apps' }))
 }
 
-function write(element, item) {
+function write(element, item, state) {
   const [, facts, apps] = element.children
-  say(facts, [system(item.profile), item.fleet, item.powered ? '' : 'off'].filter(Boolean).join(' · '))
-  const counts = states.map(state => ({ state, count: item.apps.filter(app => app.state === state).length }))
-  keyed(apps, counts.filter(each => each.count > 0), each => each.state,
-    each => h('span', { class: 'state' }, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }), h('span')),
-    (span, each) => say(span.lastElementChild, `${each.count} ${word(each.state)}`))
+  say(facts, [system(item.profile), item.fleet, item.powered ? '' : 'turned off'].filter(Boolean).join(' · '))
+  // With a filter by state, each shown app has this state.
+  const shown = item.apps.filter(app => !state || app.state === state)
+  keyed(apps, shown, app => app.app,
+    app => h('li', { class: 'state' }, h('span', { 'aria-hidden': 'true' }), h('span', {}, app.app), h('span', { class: 'muted' })),
+    (chip, app) => {
+      chip.firstElementChild.className = `dot is-${app.state}`
+      say(chip.lastElementChild, word(app.state))
+    })
 }

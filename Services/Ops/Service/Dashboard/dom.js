@@ -55,13 +55,13 @@ export function keyed(list, items, key, make, update) {
   for (const element of old.values()) element.remove()
 }
 
-/** Fills a list with labels, numbers and bars. `items` are `{key, label, note, count}`. */
+/** Fills a list with labels, numbers and bars. `items` are `{key, label, note, count, href}`. */
 export function bars(list, items, nothing) {
   const greatest = Math.max(1, ...items.map(item => item.count))
   const rows = items.length > 0 ? items : [{ key: '', nothing }]
   keyed(list, rows, row => row.key, row => row.nothing
     ? h('li', { class: 'empty' }, row.nothing)
-    : h('li', {}, h('span', { class: 'label' }), h('span', { class: 'count' }), h('span', { class: 'track', 'aria-hidden': 'true' }, h('span'))),
+    : h('li', {}, h('a', { class: 'label' }), h('span', { class: 'count' }), h('span', { class: 'track', 'aria-hidden': 'true' }, h('span'))),
   (element, row) => {
     if (row.nothing) return
     const [label, count, track] = element.children
@@ -69,6 +69,7 @@ export function bars(list, items, nothing) {
       label.dataset.text = row.label + (row.note ?? '')
       label.replaceChildren(row.label, ...(row.note ? [' ', h('code', {}, row.note)] : []))
     }
+    label.setAttribute('href', row.href)
     say(count, row.count.toLocaleString('en'))
     track.firstElementChild.style.setProperty('--share', row.count / greatest)
   })

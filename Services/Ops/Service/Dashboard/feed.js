@@ -1,11 +1,15 @@
-// The live feed of all services, newest event first.
+// The list of events of all services, newest first: live, or of a time range.
 
 import { follow, get, path } from './api.js'
+import { here, changed, toDevice } from './address.js'
 import { $, h, say, show } from './dom.js'
-import { askWhy } from './causes.js'
-import { gist, plural, serviceOf, shortType, subjectOf, timeOfDay } from './words.js'
+import { Filters } from './filters.js'
+import { isEcho, sentence } from './sentences.js'
+import { plural, serviceOf, services, shortType, subjectOf, timeOfDay, dayAndTime } from './words.js'
 
+/** The rows of the live list. A reader can't follow more. */
 const most = 200
+const pageSize = 100
 const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
 
 export class Feed {
@@ -18,25 +22,58 @@ export class Feed {
     // Events that are not shown yet, oldest first; at most `most`.
     this.waiting = []
     this.missed = 0
+    this.filters = new Filters($('feed-filters'), [
+      { name: 'service', label: 'Service', options: [['', 'all'], ...services] },
+      { name: 'type', label: 'Type', hint: 'all types' }, { name: 'device', label: 'Device', hint: 'all devices' },
+      { name: 'app', label: 'App', hint: 'all apps' }, { name: 'text', label: 'Text', kind: 'text', hint: 'any text' },
+      { name: 'since', label: 'From', kind: 'time' }, { name: 'until', label: 'to', kind: 'time' },
+      { name: 'echoes', label: 'Echoes', options: [['', 'hidden'], ['shown', 'shown']] },
+    ])
     $('feed-pause').addEventListener('click', () => this.pause(!this.isPaused))
-    $('feed-service').addEventListener('change', () => this.fill().catch(error => this.failed(error)))
+    $('feed-earlier').addEventListener('click', () => this.earlier().catch(error => this.fail(error)))
   }
 
-  start() {
+  /** Shows the events of the address, or without `isWhole` the live events of the fleet. */
+  start(isWhole) {
     this.stop()
+    const { query } = here()
+    const own = isWhole ? { ...this.filters.read(), label: query.label } : {}
+    const { text, echoes, ...asked } = own
+    this.asked = { ...asked, fleet: query.fleet }
+    this.text = text?.toLowerCase()
+    // A filter by type or label names the wanted events, echoes too.
+    this.hidesEchoes = echoes !== 'shown' && !own.type && !own.label
+    this.isWhole = isWhole
+    show($('feed-filters'), isWhole)
+    show($('feed-label'), Boolean(own.label))
+    if (own.label) {
+      say($('feed-label').firstElementChild, `Only events with the label “${own.label}”.`)
+      $('feed-label').lastElementChild.setAttribute('href', changed({ label: '' }))
+    }
     const { signal } = this.ending = new AbortController()
     this.clear()
-    follow('v1/events/stream', {
+    // An event that arrives now is not in a range that has ended, and the stream does not know labels.
+    this.isLive = !own.until && !own.label
+    show($('feed-pause'), this.isLive)
+    show($('feed-state'), this.isLive)
+    say($('feed-title'), this.isLive ? 'Live feed' : 'Past events')
+    if (this.isLive) this.listen(signal)
+    else this.fill().catch(error => this.fail(error))
+    this.timer = setInterval(() => this.flush(), 250)
+  }
+
+  listen(signal) {
+    const { since, ...asked } = this.asked
+    follow(path('v1/events/stream', asked), {
       signal,
       told: event => {
-        this.transfers.hear(event)
-        if (this.fits(event)) this.take(event)
+        this.transfers?.hear(event)
+        this.take(event)
       },
       state: state => { this.state = state; this.tell() },
-      failed: error => this.failed(error),
-      opened: isFirst => isFirst && Promise.all([this.fill(), this.transfers.fill(signal)]),
+      failed: error => this.fail(error),
+      opened: isFirst => isFirst && Promise.all([this.fill(), this.transfers?.fill(signal)]),
     })
-    this.timer = setInterval(() => this.flush(), 250)
   }
 
   stop() {
@@ -45,21 +82,28 @@ export class Feed {
     clearInterval(this.timer)
   }
 
+  fail(error) {
+    if (error.status !== 400) return this.failed(error)
+    this.filters.refuse(error)
+    this.ending.abort()
+    say($('feed-state'), 'refused')
+  }
+
   fits(event) {
-    const service = $('feed-service').value
-    return service === '' || serviceOf(event) === service
+    if (this.hidesEchoes && isEcho(event)) return false
+    return !this.text || `${event.type} ${event.subject} ${sentence(event)} ${JSON.stringify(event.data)}`.toLowerCase().includes(this.text)
   }
 
   /** Requests earlier events after the stream is open, so that no event is missed between. */
   async fill() {
     this.filling?.abort()
     const { signal } = this.filling = new AbortController()
-    this.clear()
     this.isFilled = false
     try {
-      const page = await get(path('v1/events', { service: $('feed-service').value, limit: 60 }), signal)
+      const page = await get(path('v1/events', { ...this.asked, limit: pageSize }), signal)
       const news = this.waiting
       this.clear()
+      this.next = page.next
       for (const event of page.items.reverse().concat(news)) this.take(event)
       this.missed = 0
     } catch (error) {
@@ -69,24 +113,44 @@ export class Feed {
       if (!signal.aborted) this.isFilled = true
     }
     this.write()
-    this.showRows(this.rows.childElementCount > 0)
+  }
+
+  /** Adds the page before the shown events. */
+  async earlier() {
+    const { signal } = this.filling = new AbortController()
+    const page = await get(path('v1/events', { ...this.asked, limit: pageSize, cursor: this.next }), signal)
+    if (signal.aborted) return
+    this.next = page.next
+    this.rows.append(...page.items.filter(event => !this.seen.has(event.id) && this.fits(event)).map(row))
+    // The list of a reader who looks back does not lose its oldest rows.
+    this.mostRows = Math.max(this.mostRows, this.rows.childElementCount)
+    this.showRows()
   }
 
   clear() {
     this.seen = new Set()
     this.waiting = []
     this.missed = 0
+    this.skipped = 0
+    this.next = undefined
+    this.mostRows = most
     this.rows.replaceChildren()
-    this.showRows(true)
+    show($('feed-empty'), false)
+    show($('feed-earlier'), false)
+    say($('feed-lead'), '')
   }
 
   take(event) {
     if (this.seen.has(event.id)) return
     this.seen.add(event.id)
     // The set removes duplicates between the page and the stream. A set keeps insertion order, so the first is the oldest.
-    if (this.seen.size > 5 * most) this.seen.delete(this.seen.values().next().value)
+    if (this.seen.size > 5 * this.mostRows) this.seen.delete(this.seen.values().next().value)
+    if (!this.fits(event)) return
     this.waiting.push(event)
-    if (this.waiting.length > most) this.waiting.shift()
+    if (this.waiting.length > most) {
+      this.waiting.shift()
+      if (!this.isPaused) this.skipped += 1
+    }
     if (this.isPaused) this.missed += 1
   }
 
@@ -100,13 +164,18 @@ export class Feed {
     const events = this.waiting.sort((a, b) => a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
     this.waiting = []
     this.rows.prepend(...events.map(row).reverse())
-    while (this.rows.childElementCount > most) this.rows.lastElementChild.remove()
-    this.showRows(true)
+    while (this.rows.childElementCount > this.mostRows) this.rows.lastElementChild.remove()
+    this.showRows()
   }
 
-  showRows(hasEvents) {
-    show(this.rows, hasEvents)
-    show($('feed-empty'), !hasEvents)
+  showRows() {
+    const count = this.rows.childElementCount
+    show(this.rows, count > 0)
+    show($('feed-empty'), count === 0)
+    say($('feed-empty'), this.isLive ? 'No events yet. New events appear here at once.' : 'No event matches.')
+    show($('feed-earlier'), Boolean(this.isWhole && this.next))
+    const more = this.skipped > 0 ? `. Events come too fast to read: ${plural(this.skipped, 'event is', 'events are')} not shown` : ''
+    say($('feed-lead'), `${plural(count, 'event', 'events')}${this.next && this.isWhole ? ', and earlier ones' : ''}${more}`)
   }
 
   pause(isPaused) {
@@ -128,11 +197,12 @@ export class Feed {
 
 function row(event) {
   const { device, app } = subjectOf(event)
+  const { part } = here()
   return h('li', { dataset: { key: event.id } },
-    h('time', { datetime: event.time }, timeOfDay(event.time)),
+    h('time', { datetime: event.time }, part === 'feed' ? dayAndTime(event.time) : timeOfDay(event.time)),
     h('div', {},
-      h('p', {}, h('span', { class: `badge of-${serviceOf(event)}` }, serviceOf(event)), ' ', h('span', { class: 'type' }, shortType(event))),
-      h('p', {}, device ? h('a', { href: `#/devices/${encodeURIComponent(device)}` }, device) : event.subject, app ? ` ${app} ` : ' ',
-        h('span', { class: 'gist' }, gist(event.data)))),
-    h('button', { type: 'button', class: 'why', 'aria-label': `Why ${event.type}?`, onclick: () => askWhy(event.id) }, 'why?'))
+      h('p', { class: 'sentence' }, sentence(event)),
+      h('p', { class: 'about' }, device ? h('a', { href: toDevice(device) }, device) : event.subject, app ? ` ${app} ` : ' ',
+        h('span', { class: `badge of-${serviceOf(event)}` }, serviceOf(event)), ' ', h('span', { class: 'type' }, shortType(event)))),
+    h('a', { class: 'why', href: changed({ why: event.id }), 'aria-label': `Why ${event.type}?` }, 'why?'))
 }

@@ -1,43 +1,91 @@
 // The numbers of the overview.
 
 import { get, path } from './api.js'
-import { $, bars, h, keyed, say, share } from './dom.js'
+import { change, changed, here, to } from './address.js'
+import { $, bars, h, keyed, say, share, show } from './dom.js'
 import { Chart, legend, spark } from './chart.js'
-import { bytes, number, outcomes, plural, services, span, states, word } from './words.js'
+import { writeConsumers } from './letters.js'
+import { bytes, dateAndTime, number, outcomes, plural, services, states, statusesOf, word } from './words.js'
 
 // `ops` stores counts of minutes, hours and days, so every window is a cheap query.
 const windows = {
-  hour: { interval: 60, points: 60, unit: 'a minute', caption: 'events in the last hour' },
-  day: { interval: 3600, points: 24, unit: 'an hour', caption: 'events in the last 24 hours' },
-  month: { interval: 86_400, points: 30, unit: 'a day', caption: 'events in the last 30 days' },
+  hour: { interval: 60, points: 60, caption: 'events in the last hour' },
+  day: { interval: 3600, points: 24, caption: 'events in the last 24 hours' },
+  month: { interval: 86_400, points: 30, caption: 'events in the last 30 days' },
 }
+const intervals = [60, 300, 900, 3600, 10_800, 43_200, 86_400]
+const units = { 60: 'a minute', 300: 'per 5 minutes', 900: 'per 15 minutes', 3600: 'an hour', 10_800: 'per 3 hours', 43_200: 'per 12 hours', 86_400: 'a day' }
+const mostPoints = 120
 
-const chart = new Chart($('rate'), $('rate-readout'), { series: services, things: 'events', height: 200 })
-const pushes = new Chart($('pushes'), $('pushes-readout'), { series: outcomes, things: 'pushes', height: 130 })
-/** A consumer is marked as behind if its oldest unread event is older than this, in milliseconds. */
-const patience = 5000
+const chart = new Chart($('rate'), $('rate-readout'), { series: services, things: 'events', height: 200, open: openEvents, zoom })
+const pushes = new Chart($('pushes'), $('pushes-readout'), { series: outcomes, things: 'pushes', height: 130, open: openPushes, zoom })
 
-/** Requests the numbers, and shows each when it arrives. `now` is the suite time in milliseconds. */
-export async function refreshNumbers(now, signal) {
-  const shown = windows[$('window').value]
-  const { interval } = shown
-  const since = new Date(now - (shown.points - 1) * interval * 1000).toISOString()
+$('window').addEventListener('change', () => change({ window: $('window').value, since: '', until: '' }))
+
+/** The time of the first event of the log; it only changes when retention drops a day. */
+let first
+
+/** Requests the numbers, and shows each when it arrives. `clock` is the suite clock. */
+export async function refreshNumbers(clock, signal) {
+  const { query } = here()
+  const shown = await window(query, clock.now, signal)
+  $('window').value = query.window ?? 'hour'
+  show($('zoom'), shown.isZoomed)
+  $('zoom-out').setAttribute('href', changed({ since: '', until: '' }))
+  say($('zoom-words'), shown.isZoomed ? `${dateAndTime(shown.since)} to ${dateAndTime(shown.until)}` : '')
+  const { fleet } = query
   await Promise.all([
-    get(path('v1/stats', { interval, since }), signal).then(stats => {
-      writeNow(stats, shown)
-      writeCharts(stats, shown)
-      writeReasons(stats)
-      writeTransfers(stats)
+    get(path('v1/stats', { interval: shown.interval, since: shown.since, until: shown.until, fleet }), signal).then(stats => {
+      const range = { since: stats.since, until: stats.until }
+      writeNow(stats, shown, range)
+      writeCharts(stats, shown, range, clock.jumps)
+      writeReasons(stats, range)
+      writeTransfers(stats, range)
     }),
-    get('v1/consumers', signal).then(consumers => writeConsumers(consumers.items)),
+    get('v1/consumers', signal).then(consumers => writeConsumers($('consumers'), consumers.items)),
   ])
 }
 
-function writeNow(stats, { caption }) {
+/** Returns the points to show: the zoomed range of the address, the run so far, or the window before now. */
+async function window({ window: name = 'hour', since, until }, now, signal) {
+  if (since && until) {
+    const range = points(Date.parse(since), Date.parse(until))
+    return { ...range, isZoomed: true, caption: 'events in this range' }
+  }
+  if (name === 'run') return { ...points(await beginning(now, signal), now), caption: 'events in this run' }
+  const shown = windows[name] ?? windows.hour
+  return { ...shown, since: new Date(now - (shown.points - 1) * shown.interval * 1000).toISOString() }
+}
+
+/** Returns the widest resolution that fits a range in milliseconds. */
+function points(from, until) {
+  const interval = intervals.find(each => (until - from) / 1000 / each <= mostPoints) ?? 86_400
+  const longest = Math.max(from, until - 1400 * interval * 1000)
+  return { interval, since: new Date(longest).toISOString(), until: new Date(Math.max(until, longest + 1)).toISOString() }
+}
+
+async function beginning(now, signal) {
+  if (first === undefined) {
+    const page = await get(path('v1/events', { order: 'oldest', limit: 1 }), signal)
+    first = page.items[0] && Date.parse(page.items[0].time)
+  }
+  return first ?? now
+}
+
+function zoom(from, until) { change({ since: from, until }) }
+
+function openEvents(since, until) { location.hash = to('feed', { since, until, echoes: 'shown', fleet: here().query.fleet }) }
+
+function openPushes(since, until) { location.hash = to('pushes', { from: since, to: until, fleet: here().query.fleet }) }
+
+function writeNow(stats, { caption }, range) {
   const apps = [...stats.now.apps].sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state))
   const { devices, devicesOff } = stats.now
   say($('devices-count'), number(devices))
-  say($('devices-caption'), `${devices === 1 ? 'device' : 'devices'}${devicesOff > 0 ? `, ${number(devicesOff)} turned off` : ''}`)
+  say($('devices-caption'), devices === 1 ? 'device' : 'devices')
+  show($('devices-off'), devicesOff > 0)
+  say($('devices-off'), `${number(devicesOff)} turned off`)
+  $('events-link').setAttribute('href', to('feed', { ...range, echoes: 'shown' }))
   say($('apps-count'), number(apps.reduce((sum, each) => sum + each.count, 0)))
   say($('events-count'), number(stats.events))
   say($('events-caption'), caption)
@@ -46,10 +94,11 @@ function writeNow(stats, { caption }) {
   const sum = apps.reduce((all, each) => all + each.count, 0)
   const shown = states.map(state => ({ state, count: apps.find(each => each.state === state)?.count ?? 0 }))
   keyed($('states'), shown, each => each.state,
-    each => h('li', {}, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }), h('span', {}, word(each.state)), h('strong'), h('span', { class: 'muted' })),
+    each => h('li', {}, h('span', { class: `dot is-${each.state}`, 'aria-hidden': 'true' }),
+      h('a', { href: to('devices', { state: each.state }) }, h('span', {}, word(each.state)), ' ', h('strong')), h('span', { class: 'muted' })),
     (element, each) => {
-      say(element.children[2], number(each.count))
-      say(element.children[3], percent(each.count, sum))
+      say(element.children[1].lastElementChild, number(each.count))
+      say(element.children[2], percent(each.count, sum))
     })
 }
 
@@ -59,50 +108,44 @@ function percent(count, all) {
   return count > 0 && share < 1 ? '< 1 %' : `${Math.round(share)} %`
 }
 
-function writeCharts({ points }, { interval, unit }) {
-  say($('rate-unit'), unit)
-  legend($('rate-legend'), services, points)
-  chart.show(points, interval)
-  legend($('pushes-legend'), outcomes, points)
-  pushes.show(points, interval)
+function writeCharts({ points }, { interval }, range, jumps) {
+  say($('rate-unit'), units[interval])
+  legend($('rate-legend'), services, points, service => to('feed', { service, ...range, echoes: 'shown' }))
+  chart.show(points, interval, jumps)
+  legend($('pushes-legend'), outcomes, points, outcome => to('feed', { service: 'push', label: statusesOf(outcome), ...range }))
+  pushes.show(points, interval, jumps)
 }
 
-function writeReasons(stats) {
+function writeReasons(stats, range) {
   const sum = items => items.reduce((all, each) => all + each.count, 0)
-  const reasons = items => items.map(each => ({ key: each.reason, label: word(each.reason), count: each.count }))
-  say($('woken-total'), number(sum(stats.woken)))
-  say($('refused-total'), number(sum(stats.refused)))
-  say($('ended-total'), number(sum(stats.ended)))
-  bars($('woken'), reasons(stats.woken), 'No app was woken.')
-  bars($('refused'), reasons(stats.refused), 'No wake was refused.')
+  const reasons = (items, type) => items.map(each => ({
+    key: each.reason, label: word(each.reason), count: each.count, href: to('feed', { type, label: each.reason, ...range }) }))
+  const types = { woken: 'lifecycle.app.woken', refused: 'lifecycle.wake.refused', ended: 'lifecycle.app.terminated' }
+  total($('woken-total'), sum(stats.woken), to('feed', { type: types.woken, ...range }))
+  total($('refused-total'), sum(stats.refused), to('feed', { type: types.refused, ...range }))
+  total($('ended-total'), sum(stats.ended), to('feed', { type: types.ended, ...range }))
+  bars($('woken'), reasons(stats.woken, types.woken), 'No app was woken.')
+  bars($('refused'), reasons(stats.refused, types.refused), 'No wake was refused.')
   bars($('ended'), stats.ended.map(each => ({
     key: `${each.reason} ${each.code ?? ''}`, label: word(each.reason), note: each.code, count: each.count,
+    href: to('feed', { type: types.ended, label: each.code ? `${each.reason} ${each.code}` : each.reason, ...range }),
   })), 'No app ended.')
-  bars($('notifications'), stats.notifications.map(each => ({ key: each.status, label: each.status, count: each.count })), 'No notification was sent.')
+  bars($('notifications'), stats.notifications.map(each => ({
+    key: each.status, label: each.status, count: each.count, href: to('feed', { service: 'push', label: each.status, ...range }) })), 'No notification was sent.')
   spark($('woken-spark'), stats.points.map(point => point.woken), 'Wakes granted over the window')
   spark($('refused-spark'), stats.points.map(point => point.refused), 'Wakes refused over the window')
   spark($('ended-spark'), stats.points.map(point => point.killed), 'App terminations over the window')
 }
 
-function writeTransfers({ points, transfers }) {
-  say($('bytes-received'), bytes(transfers.bytesReceived))
-  say($('bytes-sent'), bytes(transfers.bytesSent))
-  say($('tasks-completed'), number(transfers.completed))
-  say($('tasks-failed'), number(transfers.failed))
-  spark($('bytes-spark'), points.map(point => point.bytes), 'Bytes moved over the window')
+function total(link, count, href) {
+  say(link, number(count))
+  link.setAttribute('href', href)
 }
 
-function writeConsumers(consumers) {
-  keyed($('consumers'), consumers, each => each.name,
-    each => h('tr', {}, h('th', { scope: 'row' }, each.name), h('td', { class: 'number' }), h('td')),
-    (row, each) => {
-      const behind = each.partitions.filter(partition => partition.lag > 0).length
-      const unowned = each.partitions.filter(partition => !partition.owner).length
-      // Append times are real time. A short wait is normal.
-      const waiting = each.waitingSince === null ? 0 : Date.now() - Date.parse(each.waitingSince)
-      row.className = waiting > patience ? 'is-behind' : ''
-      say(row.children[1], number(each.lag))
-      say(row.children[2], each.waitingSince === null ? (unowned > 0 ? `up to date; ${unowned} of ${each.partitions.length} partitions have no owner` : 'up to date')
-        : `${span(waiting)}, behind in ${behind} of ${each.partitions.length} partitions`)
-    })
+function writeTransfers({ points, transfers }, range) {
+  say($('bytes-received'), bytes(transfers.bytesReceived))
+  say($('bytes-sent'), bytes(transfers.bytesSent))
+  total($('tasks-completed'), transfers.completed, to('transfers', { state: 'completed', ...range }))
+  total($('tasks-failed'), transfers.failed, to('transfers', { state: 'failed', ...range }))
+  spark($('bytes-spark'), points.map(point => point.bytes), 'Bytes moved over the window')
 }

@@ -1,11 +1,14 @@
-// The progress of transfers: active ones first, then recent ones.
+// Transfers: the tasks that move on the overview and on the page of a device, and the page of all of them.
 
 import { $, h, keyed, say, show } from './dom.js'
-import { get, path } from './api.js'
-import { bytes, subjectOf, transferError } from './words.js'
+import { follow, get, path } from './api.js'
+import { changed, here, toDevice } from './address.js'
+import { Filters } from './filters.js'
+import { bytes, dateAndTime, plural, subjectOf, transferError } from './words.js'
 
 /** The changes that each event type makes to a task. */
 const turns = {
+  'transfer.task.created': data => ({ kind: data.kind, url: data.request?.url }),
   'transfer.attempt.started': () => ({ state: 'connecting' }),
   'transfer.progress.made': data => ({ state: 'receiving', moved: data.totalBytesWritten, expected: data.totalBytesExpectedToWrite }),
   'transfer.body.sent': data => ({ state: 'sending', moved: data.totalBytesSent, expected: data.totalBytesExpectedToSend }),
@@ -15,42 +18,124 @@ const turns = {
     state: data.error ? 'failed' : 'completed', error: data.error, moved: data.bytesSent ?? data.bytesReceived ?? task.moved,
   }),
 }
-const most = 6
+const types = Object.keys(turns).join(',')
 
+/** The tasks of events, the most recently updated last. */
+class Tasks {
+  constructor(most) {
+    this.most = most
+    this.byKey = new Map()
+    this.isChanged = false
+  }
+
+  hear({ id, time, type, subject, data }) {
+    const turn = turns[type]
+    if (!turn) return
+    const { device, app } = subjectOf({ subject })
+    const key = `${subject} ${data.session} ${data.task}`
+    const before = this.byKey.get(key) ?? { key, device, app, session: data.session, number: data.task, moved: 0, state: 'waiting' }
+    // An event of the stream may be older than one of the page.
+    if (before.time > time) return
+    this.byKey.delete(key)
+    this.byKey.set(key, { ...before, ...turn(data, before), time, event: id })
+    if (this.byKey.size > this.most) this.byKey.delete(this.byKey.keys().next().value)
+    this.isChanged = true
+  }
+
+  /** Those that move first, then the most recent. */
+  get sorted() {
+    const recent = [...this.byKey.values()].reverse()
+    return [...recent.filter(moves), ...recent.filter(task => !moves(task))]
+  }
+}
+
+/** The tasks of the overview. */
 export class Transfers {
   constructor() {
-    /** Tasks by device, app, session and number; the most recently updated is last. */
-    this.tasks = new Map()
-    this.isChanged = false
+    this.tasks = new Tasks(60)
     setInterval(() => this.write(), 500)
   }
 
   /** Requests the recent events of transfers. The stream delivers new ones. */
   async fill(signal) {
-    const page = await get(path('v1/events', { type: Object.keys(turns).join(','), limit: 60 }), signal)
+    const page = await get(path('v1/events', { type: types, fleet: here().query.fleet, limit: 60 }), signal)
+    this.tasks = new Tasks(60)
+    this.tasks.isChanged = true
     for (const event of page.items.reverse()) this.hear(event)
   }
 
-  hear({ type, subject, data }) {
-    const turn = turns[type]
-    if (!turn) return
-    const { device, app } = subjectOf({ subject })
-    const key = `${subject} ${data.session} ${data.task}`
-    const before = this.tasks.get(key) ?? { key, device, app, session: data.session, number: data.task, moved: 0 }
-    const task = { ...before, ...turn(data, before) }
-    this.tasks.delete(key)
-    this.tasks.set(key, task)
-    if (this.tasks.size > 10 * most) this.tasks.delete(this.tasks.keys().next().value)
-    this.isChanged = true
+  hear(event) { this.tasks.hear(event) }
+
+  write() {
+    if (!this.tasks.isChanged || document.hidden) return
+    this.tasks.isChanged = false
+    const shown = this.tasks.sorted.slice(0, 6)
+    keyed($('tasks'), shown, task => task.key, row, update)
+    show($('tasks'), shown.length > 0)
+  }
+}
+
+const choices = ['connecting', 'receiving', 'sending', 'waiting', 'completed', 'failed']
+
+/** The page of all transfers, by device, app, state and time. */
+export class TransferPage {
+  constructor(failed) {
+    this.failed = failed
+    this.filters = new Filters($('transfers-filters'), [
+      { name: 'state', label: 'State', options: [['', 'all'], ...choices] },
+      { name: 'device', label: 'Device', hint: 'all devices' }, { name: 'app', label: 'App', hint: 'all apps' },
+      { name: 'since', label: 'From', kind: 'time' }, { name: 'until', label: 'to', kind: 'time' },
+    ])
+  }
+
+  open({ query }) {
+    const { state, ...asked } = { ...this.filters.read(), fleet: query.fleet }
+    this.state = state
+    this.asked = asked
+    const { signal } = this.ending = new AbortController()
+    this.tasks = new Tasks(1000)
+    this.isWhole = true
+    say($('transfers-lead'), 'Reading the log …')
+    keyed($('transfer-rows'), [], task => task.key)
+    const filled = () => this.fill(signal).catch(error => this.fail(error, signal))
+    if (asked.until) filled()
+    else {
+      const { since, ...streamed } = asked
+      follow(path('v1/events/stream', { ...streamed, type: types }), {
+        signal, told: event => this.tasks.hear(event), state: () => {}, failed: error => this.fail(error, signal),
+        opened: isFirst => isFirst && filled(),
+      })
+    }
+    this.timer = setInterval(() => this.write(), 500)
+  }
+
+  close() {
+    this.ending?.abort()
+    clearInterval(this.timer)
+  }
+
+  async fill(signal) {
+    const page = await get(path('v1/events', { ...this.asked, type: types, limit: 1000 }), signal)
+    this.isWhole = page.next === null
+    for (const event of page.items.reverse()) this.tasks.hear(event)
+    this.tasks.isChanged = true
+    this.write()
+  }
+
+  fail(error, signal) {
+    if (signal.aborted) return
+    if (error.status !== 400) return this.failed(error)
+    this.filters.refuse(error)
+    this.close()
   }
 
   write() {
-    if (!this.isChanged || document.hidden) return
-    this.isChanged = false
-    const recent = [...this.tasks.values()].reverse()
-    const shown = [...recent.filter(moves), ...recent.filter(task => !moves(task))].slice(0, most)
-    keyed($('tasks'), shown, task => task.key, row, update)
-    show($('tasks'), shown.length > 0)
+    if (!this.tasks.isChanged || document.hidden) return
+    this.tasks.isChanged = false
+    const shown = this.tasks.sorted.filter(task => !this.state || task.state === this.state)
+    keyed($('transfer-rows'), shown, task => task.key, row, update)
+    say($('transfers-lead'), shown.length === 0 ? 'No transfer matches.'
+      : `${plural(shown.length, 'transfer', 'transfers')}, moving ones first${this.isWhole ? '' : '; only those of the newest 1,000 events'}`)
   }
 }
 
@@ -59,22 +144,25 @@ const isUnderWay = ({ state }) => state !== 'completed' && state !== 'failed'
 
 function row(task) {
   return h('li', {},
-    h('p', {}, h('a', { href: `#/devices/${encodeURIComponent(task.device)}` }, task.device), ` ${task.app} `,
+    h('p', {}, h('a', { href: toDevice(task.device) }, task.device), ` ${task.app} `,
       h('span', { class: 'muted' }, `${task.session}, task ${task.number}`)),
     h('span', { class: 'muted' }),
-    h('progress', { 'aria-label': `Task ${task.number} of ${task.device} ${task.app}` }))
+    h('progress', { 'aria-label': `Task ${task.number} of ${task.device} ${task.app}` }),
+    h('p', { class: 'muted about' }, h('time'), ' ', h('a', { class: 'why', 'aria-label': `Why? Task ${task.number} of ${task.device}` }, 'why?')))
 }
 
 function update(element, task) {
-  const [, words, bar] = element.children
+  const [, words, bar, about] = element.children
   element.dataset.state = task.state
   say(words, [task.state === 'failed' ? `failed: ${transferError(task.error.code)}` : task.state, amount(task)].filter(Boolean).join(' · '))
+  say(about.firstElementChild, dateAndTime(task.time))
+  about.lastElementChild.setAttribute('href', changed({ why: task.event }))
   if (!isUnderWay(task)) bar.value = 1
   else if (task.expected > 0) bar.value = Math.min(1, task.moved / task.expected)
   else bar.removeAttribute('value')
 }
 
 function amount({ state, moved, expected }) {
-  if (state === 'failed' || moved === 0) return ''
+  if (state === 'failed' || !moved) return ''
   return state !== 'completed' && expected > 0 ? `${bytes(moved)} of ${bytes(expected)}` : bytes(moved)
 }

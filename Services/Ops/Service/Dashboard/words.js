@@ -3,7 +3,15 @@
 export const services = ['lifecycle', 'fetch', 'push', 'transfer']
 
 /** The immediate results of a push, best first. */
-export const outcomes = ['delivered', 'stored', 'held', 'discarded']
+export const outcomes = ['delivered', 'stored', 'held', 'replaced', 'discarded']
+
+/** The first word of the statuses of each result. */
+export const statusesOf = outcome => `${outcome[0].toUpperCase()}${outcome.slice(1)}*`
+
+export const verdicts = { inTime: 'in time', late: 'late', never: 'never', pending: 'pending' }
+
+/** The profiles of devices. */
+export const profiles = ['ios6', 'ios7', 'ios9', 'ios12', 'ios13', 'ios15', 'ios16', 'ios17', 'ios18', 'ios26']
 
 /** The states of an app, most active first. */
 export const states = ['active', 'inactive', 'background', 'suspended', 'notRunning']
@@ -82,6 +90,8 @@ export function span(milliseconds) {
 // Times are suite time in UTC, as in the API.
 export const timeOfDay = iso => String(iso).slice(11, 19)
 export const timeWithMilliseconds = iso => String(iso).slice(11, 23)
+export const day = iso => String(iso).slice(0, 10)
+export const dayAndTime = iso => `${String(iso).slice(5, 10)} ${String(iso).slice(11, 19)}`
 export const minuteOfDay = iso => String(iso).slice(11, 16)
 export const dayOfYear = iso => String(iso).slice(5, 10)
 export const dateAndTime = iso => `${String(iso).slice(0, 10)} ${String(iso).slice(11, 19)}`
@@ -97,15 +107,3 @@ export function subjectOf(event) {
 
 /** Returns the type without the service, which the row shows separately. */
 export const shortType = event => String(event.type).replace(serviceOf(event) + '.', '')
-
-// The most informative members of event data, best first.
-const telling = ['refusal', 'reason', 'end', 'status', 'code', 'kind', 'cause', 'result', 'state', 'error', 'event']
-
-/** Summarises the data of an event in a few words. */
-export function gist(data) {
-  if (data === null || typeof data !== 'object') return ''
-  const moved = data.totalBytesWritten ?? data.totalBytesSent
-  if (typeof moved === 'number') return bytes(moved)
-  return telling.filter(name => ['string', 'number'].includes(typeof data[name])).slice(0, 2)
-    .map(name => ['reason', 'refusal', 'end', 'state'].includes(name) ? word(data[name]) : String(data[name])).join(' · ')
-}

@@ -1,0 +1,84 @@
+import Records
+import TestSupport
+import Testing
+
+@testable import OpsService
+
+/// The suite clock on the page, and the windows of the charts.
+extension DashboardTests {
+    private func onVirtualPage(
+        key: String, _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
+    ) async throws {
+        try await OpsFixture.run(virtual: true) { fixture in
+            try await Self.live(fixture)
+            // A service reads the log, so an advance can settle.
+            try await fixture.running { _ in
+                try await Browser.run { browser in
+                    try await browser.open("http://127.0.0.1:\(fixture.port)/", key: key)
+                    try await browser.until("!document.querySelector('#clock-controls').hidden")
+                    try await browser.press("#clock-controls summary")
+                    try await body(fixture, browser)
+                    let complaints = await browser.complaints
+                    #expect(complaints == [])
+                }
+            }
+        }
+    }
+
+    @Test func `an operator freezes, speeds up and advances the clock on the page`() async throws {
+        try await onVirtualPage(key: OpsFixture.operateKey) { fixture, browser in
+            try await browser.press("#clock-freeze")
+            try await browser.until("document.querySelector('#clock-mode').textContent === 'virtual, frozen'")
+            let before = try #require(try await fixture.get("/v1/clock").json["now"]?.string.flatMap { Instant($0) })
+            try await browser.press("#clock-advance-form button")
+            try await browser.until("document.querySelector('#clock-state').textContent.includes('has settled')")
+            let after = try #require(try await fixture.get("/v1/clock").json["now"]?.string.flatMap { Instant($0) })
+            #expect(after - before == .minutes(10))
+            // A mark shows where the clock was advanced to.
+            try await browser.until("document.querySelectorAll('#rate .jump').length === 1")
+            try await browser.evaluate("document.querySelector('#clock-rate').value = 60")
+            try await browser.press("#clock-rate-form button")
+            try await browser.until("document.querySelector('#clock-mode').textContent === 'virtual, 60×'")
+            #expect(try await fixture.get("/v1/clock").json["rate"] == 60)
+        }
+    }
+
+    @Test func `a key that may only read can't move the clock`() async throws {
+        try await onVirtualPage(key: OpsFixture.readKey) { fixture, browser in
+            try await browser.press("#clock-freeze")
+            try await browser.until("document.querySelector('#clock-fault').textContent.includes('scope operate')")
+            #expect(try await browser.evaluate("document.querySelector('#door').hidden") == true)
+            #expect(try await fixture.get("/v1/clock").json["frozen"] == false)
+        }
+    }
+
+    @Test func `a window shows the run, a drag zooms in and Back zooms out`() async throws {
+        try await onPage { fixture, browser in
+            try await browser.until("document.querySelectorAll('#rate rect').length > 0")
+            try await browser.evaluate(
+                "{ const window = document.querySelector('#window'); window.value = 'run'; "
+                    + "window.dispatchEvent(new Event('change')) }")
+            try await browser.until("location.hash === '#/?window=run'")
+            let events = try await fixture.get("/v1/events?limit=1000").items.count
+            try await browser.until("document.querySelector('#events-count').textContent === '\(events)'")
+            try await browser.until("document.querySelector('#events-caption').textContent === 'events in this run'")
+            try await browser.evaluate(
+                """
+                {
+                  const chart = document.querySelector('#pushes')
+                  const { left, top, width } = chart.getBoundingClientRect()
+                  const at = (type, share) => chart.dispatchEvent(new PointerEvent(
+                    type, { clientX: left + share * width, clientY: top + 20, button: 0, pointerType: 'touch', bubbles: true }))
+                  at('pointerdown', 0.1)
+                  at('pointerup', 0.95)
+                }
+                """)
+            // A run of one point has nothing to zoom in on.
+            if try await browser.evaluate("location.hash.includes('since=')") == true {
+                try await browser.until("!document.querySelector('#zoom').hidden")
+                try await browser.evaluate("history.back()")
+            }
+            try await browser.until("document.querySelector('#zoom').hidden")
+        }
+    }
+}
