@@ -116,7 +116,7 @@ import Testing
 
     @Test func `a terminal shows the feed in colour until Ctrl-C`() async throws {
         try await Installation.using { installation in
-            let event = "\(Self.escape)\\[3[1-6]m(lifecycle|fetch|push|transfer)\\.[a-z]+\\.[A-Za-z]+ "
+            let event = "\(Self.escape)\\[3[1-6]m[A-Z][a-z]+ [a-z]+"
             let up = try installation.upInTerminal(until: "Ctrl-C stops everything.*" + event)
             #expect(try await up.exit(within: 500) == .exited(0), "\(up.output.tail())")
             let shown = up.output.lines.joined(separator: "\n")
