@@ -69,7 +69,7 @@ private struct DashboardFile: Sendable {
         }
         headers = [
             .contentType: type, .cacheControl: "no-cache", .eTag: ETag(digest.joined()).description,
-            .contentSecurityPolicy: Self.policy, .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
+            .contentSecurityPolicy: Self.policy, .referrerPolicy: "no-referrer",
         ]
     }
 

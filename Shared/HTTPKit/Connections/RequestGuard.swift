@@ -158,6 +158,7 @@ final class RequestGuard: ChannelDuplexHandler {
         var headers = HTTPHeaders(problem.headers.map { ($0.name.rawName, $0.value) })
         headers.add(name: "Content-Type", value: "application/problem+json")
         headers.add(name: "Content-Length", value: String(body.count))
+        headers.add(name: "X-Content-Type-Options", value: "nosniff")
         headers.add(name: "Connection", value: "close")
         if let seconds = problem.retryAfter { headers.add(name: "Retry-After", value: String(seconds)) }
         let status = HTTPResponseStatus(statusCode: problem.status.code, reasonPhrase: problem.status.reasonPhrase)

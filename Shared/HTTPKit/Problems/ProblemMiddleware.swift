@@ -5,7 +5,7 @@ import NIOCore
 import Records
 import Telemetry
 
-/// The outermost layer: renders every thrown error exactly once, and adds `traceparent` to every answer.
+/// The outermost layer: renders every thrown error exactly once, and adds `traceparent` and `nosniff` to every answer.
 ///
 /// An unknown error becomes `internal_error`. Its description appears only in the log.
 public struct ProblemMiddleware: RouterMiddleware {
@@ -31,6 +31,8 @@ public struct ProblemMiddleware: RouterMiddleware {
             response = Response(problem: problem)
         }
         response.headers[.traceparent] = context.traceparent.description
+        // Stored content may be HTML of a stranger. A browser must not guess its type.
+        response.headers[.xContentTypeOptions] = "nosniff"
         // RFC 9110 section 9.3.2: an answer to HEAD has no content. A client would read it as the next answer.
         return request.method == .head ? response.createHeadResponse() : response
     }

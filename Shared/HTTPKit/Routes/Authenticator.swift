@@ -38,10 +38,11 @@ public struct Authenticator: Sendable {
     /// Known credentials are checked first. An address that sent too many bad ones can only use known ones.
     ///
     /// - Throws: `unauthenticated` without a credential, `invalid_credential` with a wrong one,
-    ///   `too_many_failed_credentials`.
+    ///   `too_many_failed_credentials`, `foreign_host`.
     func admit(_ request: Request, _ context: ServiceContext) async throws(Problem) -> Admission {
         guard let header = request.headers[.authorization] else {
             guard lacksGuard else { throw .unauthenticated }
+            guard request.isLocal else { throw .foreignHost }
             return Admission(caller: Self.anybody)
         }
         let parts = header.split(separator: " ")

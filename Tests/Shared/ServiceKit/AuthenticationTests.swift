@@ -24,6 +24,31 @@ import Timeline
         }
     }
 
+    @Test(arguments: [
+        (["Host": "localhost:8080", "Origin": "http://127.0.0.1:9"], 200), (["Host": "[::1]:8080"], 200),
+        (["Host": "evil.example"], 403), (["Host": "127.0.0.1.evil.example"], 403),
+        (["Host": "localhost", "Origin": "https://evil.example"], 403), (["Origin": "null"], 403),
+        (["Origin": "https://localhost.evil.example"], 403),
+    ])
+    func `insecure mode refuses a request of a foreign page`(_ headers: [String: String], _ status: Int) async throws {
+        try await TestService.run(insecure: true) { service async throws in
+            let answer = try await service.send("POST", "/v1/operate", nil, headers, key: nil)
+            #expect(answer.status == status)
+            if status == 403 { #expect(answer.code == "foreign_host") }
+            // A credential is proof enough.
+            #expect(try await service.send("POST", "/v1/operate", nil, headers).status == 200)
+        }
+    }
+
+    @Test func `every answer forbids a browser to guess its type`() async throws {
+        try await TestService.run { service in
+            let long = "/" + String(repeating: "a", count: 9_000)
+            for path in ["/healthz", "/v1/devices/d1", "/v1/absent", "/v1/broken", long] {
+                #expect(try await service.send("GET", path).headers["x-content-type-options"] == "nosniff")
+            }
+        }
+    }
+
     @Test func `an operator's key allows only the requests of its scopes`() async throws {
         try await TestService.run { service in
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
