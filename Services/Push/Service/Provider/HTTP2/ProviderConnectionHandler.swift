@@ -2,8 +2,8 @@ import NIOCore
 import NIOHTTP2
 import Records
 
-/// Limits the concurrent requests of a provider's connection, closes it when it is idle, and shuts it down. Placed
-/// behind the HTTP/2 handler, on the connection's event loop.
+/// Limits the concurrent requests of a provider's connection, closes it when it is idle or shows no valid credential in
+/// time, and shuts it down. Placed behind the HTTP/2 handler, on the connection's event loop.
 final class ProviderConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
@@ -16,20 +16,29 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var streams = 0
     private var lastStream = HTTP2StreamID.rootStream
+    /// Whether the connection has shown a valid credential.
+    private var isAdmitted: Bool
     private var isWide = false
     /// Whether the connection has sent GOAWAY.
     private(set) var isLeaving = false
     private var idle: Scheduled<Void>?
+    /// The end of a connection without a valid credential. Refused requests do not move it.
+    private var admission: Scheduled<Void>?
 
-    init(limits: ProviderServer.Limits) { self.limits = limits }
+    /// - Parameter isAdmitted: whether the client's certificate is a valid credential.
+    init(limits: ProviderServer.Limits, isAdmitted: Bool) {
+        self.limits = limits
+        self.isAdmitted = isAdmitted
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        wait()
+        if isAdmitted { wait() } else { admission = leave(after: limits.handshake, context) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         idle?.cancel()
+        admission?.cancel()
         self.context = nil
     }
 
@@ -64,13 +73,14 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private func streamClosed() {
         streams -= 1
         guard streams == 0 else { return }
-        if isLeaving { close() } else { wait() }
+        if isLeaving { close() } else if isAdmitted { wait() }
     }
 
     /// Raises the stream limit after a valid credential.
     func widen() {
         guard !isWide, let context else { return }
-        isWide = true
+        (isAdmitted, isWide) = (true, true)
+        admission?.cancel()
         let setting = HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams)
         write(.settings(.settings([setting])), context)
     }
@@ -99,9 +109,12 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private func wait() {
         guard let context else { return }
         idle?.cancel()
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         // Before the first request, the timeout is the one of the handshake.
-        let time = lastStream == .rootStream ? limits.handshake : limits.idle
-        idle = context.eventLoop.scheduleTask(in: time) { bound.value.goAway(.idleTimeout) }
+        idle = leave(after: lastStream == .rootStream ? limits.handshake : limits.idle, context)
+    }
+
+    private func leave(after time: TimeAmount, _ context: ChannelHandlerContext) -> Scheduled<Void> {
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        return context.eventLoop.scheduleTask(in: time) { bound.value.goAway(.idleTimeout) }
     }
 }

@@ -108,7 +108,7 @@ final class ProviderServer: Service {
     /// - Parameter certificate: the client certificate; nil if the client has none.
     func accept(_ channel: any Channel, certificate: ClientCertificate? = nil) throws {
         let provider = ProviderConnection(certificate: certificate)
-        let handler = ProviderConnectionHandler(limits: limits)
+        let handler = ProviderConnectionHandler(limits: limits, isAdmitted: provider.isAdmitted)
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [

@@ -69,19 +69,7 @@ import Timeline
     }
 
     @Test func `a connection has one stream until a valid credential`() async throws {
-        let signer = ProviderSigner()
-        let key = try signer.registered()
-        let token = try #require(
-            ProviderToken(try await signer.token(issuedAt: .init(milliseconds: 1_750_000_000_000))))
-        try await withServer(answering: { request, connection in
-            if request.path == "/good" {
-                _ = connection.session.withLock {
-                    try? $0.admit(
-                        token, keys: [key], environment: .sandbox, now: .init(milliseconds: 1_750_000_000_000))
-                }
-            }
-            return .taken(apnsID: "a", uniqueID: nil)
-        }) { served in
+        try await withServer(answering: try await Self.admitting()) { served in
             let client = try await served.connect()
             #expect(try await Self.streams(client) == 1)
             _ = try await client.exchange(1, "POST", "/other")
@@ -90,6 +78,22 @@ import Timeline
             for stream in stride(from: 5, to: 205, by: 2) { try await client.request(stream, "POST", "/more") }
             #expect(try await client.answer(203).status == "200")
             await client.close()
+        }
+    }
+
+    /// Returns an endpoint that admits the connection's provider at the path `/good`.
+    private static func admitting() async throws -> ProviderAnswering {
+        let signer = ProviderSigner()
+        let key = try signer.registered()
+        let now = Instant(milliseconds: 1_750_000_000_000)
+        let token = try #require(ProviderToken(try await signer.token(issuedAt: now)))
+        return { request, connection in
+            if request.path == "/good" {
+                _ = connection.session.withLock {
+                    try? $0.admit(token, keys: [key], environment: .sandbox, now: now)
+                }
+            }
+            return .taken(apnsID: "a", uniqueID: nil)
         }
     }
 
@@ -146,9 +150,9 @@ import Timeline
     @Test func `an idle connection gets GOAWAY with IdleTimeout`() async throws {
         var limits = ProviderServer.Limits()
         limits.idle = .milliseconds(50)
-        try await withServer(limits) { served in
+        try await withServer(limits, answering: try await Self.admitting()) { served in
             let client = try await served.connect()
-            #expect(try await client.exchange(1, "POST", "/").status == "200")
+            #expect(try await client.exchange(1, "POST", "/good").status == "200")
             #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
             try await client.closed()
         }
@@ -159,6 +163,17 @@ import Timeline
         limits.handshake = .seconds(1)
         try await withServer(limits) { served in
             let client = try await served.connect()
+            #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
+            try await client.closed()
+        }
+    }
+
+    @Test func `a refused request does not extend the time for a valid credential`() async throws {
+        var limits = ProviderServer.Limits()
+        limits.handshake = .seconds(1)
+        try await withServer(limits, answering: { _, _ in .refused(.invalidProviderToken, apnsID: "a") }) { served in
+            let client = try await served.connect()
+            #expect(try await client.exchange(1, "POST", "/").status == "403")
             #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
             try await client.closed()
         }
