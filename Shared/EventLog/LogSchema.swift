@@ -149,7 +149,8 @@ public enum LogSchema {
     public static func grantSigning(service: String, _ connection: Connection) async throws {
         try await connection.script(
             """
-            GRANT INSERT ON bus.token_keys, bus.signing_keys TO dormouse_\(service);
+            GRANT INSERT, DELETE ON bus.token_keys, bus.signing_keys TO dormouse_\(service);
+            GRANT INSERT, UPDATE ON bus.fleet_revocations TO dormouse_\(service);
             GRANT INSERT, UPDATE, DELETE ON bus.revocations TO dormouse_\(service);
             GRANT INSERT, UPDATE ON bus.revocation_positions TO dormouse_\(service);
             """)

@@ -23,6 +23,19 @@ public enum TokenKeys {
         return try await pool.execute(statement, .text(issuer)).decode((String, String).self).first.map { ($0, $1) }
     }
 
+    /// Deletes all keys of an issuer except the newest. The tokens that they signed are void.
+    ///
+    /// - Returns: the ids of the deleted keys.
+    public static func deleteOld(_ issuer: String, _ pool: ConnectionPool) async throws(PostgresError) -> [String] {
+        guard let newest = try await signing(issuer, pool) else { return [] }
+        let statement = Statement(
+            """
+            WITH private AS (DELETE FROM bus.signing_keys WHERE issuer = $1 AND kid <> $2)
+            DELETE FROM bus.token_keys WHERE issuer = $1 AND kid <> $2 RETURNING kid
+            """)
+        return try await pool.execute(statement, .text(issuer), .text(newest.id)).decode(String.self)
+    }
+
     /// Adds a key pair, unless another replica has added one with the same id. So read ``signing(_:_:)`` again.
     public static func add(
         _ issuer: String, id: String, privateKey: String, publicKey: String, _ pool: ConnectionPool

@@ -17,11 +17,21 @@ public struct TokenClaims: Sendable, Hashable, Codable {
     public let iat: Int
     /// The expiry, in real seconds since 1970.
     public let exp: Int
-    /// The head of the device's partition when the token was issued. A later revocation applies to the token.
+    /// The head of the device's partition when the token was issued, or the generation of the fleet's tokens. A later
+    /// revocation applies to the token.
     public let position: Int?
+
+    /// The owner of the token, whose tokens are revoked together.
+    var subject: TokenSubject { device.map { .device($0) } ?? .fleet(fleet) }
 
     /// The caller that presents the token.
     public var caller: Caller { device.map { .device($0, fleet: fleet) } ?? .fleet(fleet) }
+}
+
+/// The owner of a token.
+public enum TokenSubject: Hashable, Sendable {
+    case device(String)
+    case fleet(String)
 }
 
 /// The claims in the form that JWTKit needs.
@@ -65,23 +75,28 @@ public struct DeviceTokens: Sendable {
     public var publicKey: String { key.publicKey.pemRepresentation }
 
     /// The public key as a JSON Web Key set (RFC 7517).
-    public var keySet: JSON {
-        guard let parameters = key.parameters else { return ["keys": []] }
-        return [
-            "keys": [
-                [
-                    "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": .string(keyID),
-                    "x": .string(parameters.x.base64URL), "y": .string(parameters.y.base64URL),
-                ]
+    public var keySet: JSON { Self.keySet([keyID: publicKey]) }
+
+    /// Returns public keys as a JSON Web Key set (RFC 7517).
+    ///
+    /// - Parameter pems: public keys (P-256) in PEM, by their ids.
+    static func keySet(_ pems: [String: String]) -> JSON {
+        let keys = pems.sorted { $0.key < $1.key }.compactMap { id, pem -> JSON? in
+            guard let parameters = try? ES256PublicKey(pem: pem).parameters else { return nil }
+            return [
+                "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": .string(id),
+                "x": .string(parameters.x.base64URL), "y": .string(parameters.y.base64URL),
             ]
-        ]
+        }
+        return ["keys": .array(keys)]
     }
 
     /// Issues a token of a device, or of the whole fleet if `device` is nil.
     ///
     /// - Parameters:
     ///   - id: the id of the token.
-    ///   - position: the head of the device's partition. A later revocation applies to the token.
+    ///   - position: the head of the device's partition, or the generation of the fleet's tokens. A later revocation
+    ///     applies to the token.
     public func issue(
         device: String?, fleet: String, id: String, lifetime: Interval, position: Int? = nil
     ) async throws -> String {
@@ -122,6 +137,9 @@ public final class DeviceTokenVerifier: Sendable {
         for (id, pem) in pems { try await fresh.add(ecdsa: ES256PublicKey(pem: pem), kid: JWKIdentifier(string: id)) }
         state.withLock { $0 = State(keys: fresh, pems: pems) }
     }
+
+    /// The ids of the trusted keys.
+    var trusted: Set<String> { state.withLock { Set($0.pems.keys) } }
 
     /// Returns whether the key signs tokens that this verifier accepts.
     public func trusts(_ keyID: String) -> Bool { state.withLock { $0.pems[keyID] != nil } }

@@ -5,7 +5,7 @@ public import ServiceLifecycle
 import Synchronization
 import Timeline
 
-/// Keeps the revoked tokens in memory up to date: it reads the table of revocations, then the log.
+/// Keeps the revoked tokens in memory up to date: it reads the tables of revocations, then the log.
 ///
 /// In the service that issues the tokens it also writes the table, so that a revocation outlives the log's retention.
 public final class RevocationFollower: Service {
@@ -20,6 +20,7 @@ public final class RevocationFollower: Service {
 
     private let tokens: RevokedTokens
     private let log: RevocationLog
+    private let pool: ConnectionPool
     private let partitions: Int
     private let storesRevocations: Bool
     private let logger: Logger
@@ -37,6 +38,7 @@ public final class RevocationFollower: Service {
     ) {
         self.tokens = tokens
         log = RevocationLog(pool: pool)
+        self.pool = pool
         self.partitions = partitions
         self.storesRevocations = storesRevocations
         self.logger = logger
@@ -49,6 +51,7 @@ public final class RevocationFollower: Service {
         let kept = try await log.kept()
         take(kept)
         positions.withLock { $0 = kept.positions }
+        try await readFleets()
         while !(try await step(savesPositions: false)) {}
     }
 
@@ -58,7 +61,12 @@ public final class RevocationFollower: Service {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await self.follow() }
                 group.addTask {
-                    while (try? await Task.sleep(for: Self.poll)) != nil { self.signal.continuation.yield() }
+                    while (try? await Task.sleep(for: Self.poll)) != nil {
+                        self.signal.continuation.yield()
+                        do { try await self.readFleets() } catch {
+                            self.logger.warning("failed to read revocations of fleets, will retry", error: error)
+                        }
+                    }
                 }
                 group.addTask {
                     while (try? await Task.sleep(for: Self.forgetting)) != nil {
@@ -106,6 +114,13 @@ public final class RevocationFollower: Service {
         }
         positions.withLock { $0 = found.positions }
         return isAtHead
+    }
+
+    /// Reads the fleets with revoked tokens. There are few, and they have no events.
+    private func readFleets() async throws(PostgresError) {
+        for (fleet, generation) in try await FleetRevocations.all(pool) {
+            tokens.note(fleet: fleet, before: generation)
+        }
     }
 
     private func take(_ found: Revocations) {

@@ -1,18 +1,19 @@
 import Synchronization
 public import Timeline
 
-/// The devices with revoked tokens, in memory.
+/// The devices and fleets with revoked tokens, in memory.
 ///
-/// It compares tokens and revocations by log positions, because clocks of several machines have no common order.
+/// It compares tokens and revocations by log positions, or by generations for fleets, because clocks of several machines
+/// have no common order.
 public final class RevokedTokens: Sendable {
     fileprivate struct State {
-        var devices: [String: Revoked] = [:]
-        var watches: [String: [Int: Watch]] = [:]
+        var subjects: [TokenSubject: Revoked] = [:]
+        var watches: [TokenSubject: [Int: Watch]] = [:]
         var count = 0
     }
 
     fileprivate struct Revoked {
-        /// The offset of the revocation. Tokens that were issued before it are revoked.
+        /// The offset of the revocation, or the generation after it. Tokens that were issued before it are revoked.
         var place: Int
         /// The real time of the revocation, or later.
         var at: Instant
@@ -28,10 +29,9 @@ public final class RevokedTokens: Sendable {
     /// Creates an empty set.
     public init() {}
 
-    /// Returns whether a token is revoked. Tokens of fleets can't be revoked.
+    /// Returns whether a token is revoked.
     public func contains(_ claims: TokenClaims) -> Bool {
-        guard let device = claims.device else { return false }
-        return state.withLock { $0.isVoid(device, claims.position ?? 0) }
+        state.withLock { $0.isVoid(claims.subject, claims.position ?? 0) }
     }
 
     /// Revokes the tokens of a device that were issued before an offset, and ends their streams.
@@ -40,13 +40,29 @@ public final class RevokedTokens: Sendable {
     ///   - place: the offset of the revocation in the device's partition.
     ///   - time: the real time of the revocation, or later.
     public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
+        note(.device(device), before: place, at: time)
+    }
+
+    /// Revokes the tokens of a fleet of earlier generations, and ends their streams.
+    func note(fleet: String, before generation: Int) {
+        note(.fleet(fleet), before: generation, at: RealClock().now)
+    }
+
+    private func note(_ subject: TokenSubject, before place: Int, at time: Instant) {
         let ended = state.withLock { state -> [Watch] in
-            guard state.devices[device]?.place ?? 0 < place else { return [] }
-            state.devices[device] = Revoked(place: place, at: time)
-            return state.watches[device, default: [:]].values.filter { $0.position < place }
+            guard state.subjects[subject]?.place ?? 0 < place else { return [] }
+            state.subjects[subject] = Revoked(place: place, at: time)
+            return state.watches[subject, default: [:]].values.filter { $0.position < place }
         }
-        // Outside of the lock, because the end of a watch calls `leave`, which takes the lock.
-        for watch in ended {
+        Self.end(ended)
+    }
+
+    /// Ends the streams of all tokens, because the key of some is void. Clients with a valid token open them again.
+    func endStreams() { Self.end(state.withLock { $0.watches.values.flatMap(\.values) }) }
+
+    /// Call it outside of the lock, because the end of a watch calls `leave`, which takes the lock.
+    private static func end(_ watches: [Watch]) {
+        for watch in watches {
             watch.end.yield()
             watch.end.finish()
         }
@@ -54,21 +70,21 @@ public final class RevokedTokens: Sendable {
 
     /// Deletes revocations before a real time. All their tokens have expired.
     func forget(before moment: Instant) {
-        state.withLock { state in state.devices = state.devices.filter { $0.value.at >= moment } }
+        state.withLock { state in state.subjects = state.subjects.filter { $0.value.at >= moment } }
     }
 
-    /// The number of devices with revoked tokens.
-    var count: Int { state.withLock { $0.devices.count } }
+    /// The number of devices and fleets with revoked tokens.
+    var count: Int { state.withLock { $0.subjects.count } }
 
     /// Returns a stream with one element when a token is revoked, at once if it is. Its release ends the watch.
     public func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
-        guard let device = claims.device else { return ends }
+        let subject = claims.subject
         let watch = Watch(position: claims.position ?? 0, end: end)
         let id = state.withLock { state -> Int? in
-            guard !state.isVoid(device, watch.position) else { return nil }
+            guard !state.isVoid(subject, watch.position) else { return nil }
             state.count += 1
-            state.watches[device, default: [:]][state.count] = watch
+            state.watches[subject, default: [:]][state.count] = watch
             return state.count
         }
         guard let id else {
@@ -76,14 +92,14 @@ public final class RevokedTokens: Sendable {
             end.finish()
             return ends
         }
-        end.onTermination = { [weak self] _ in self?.leave(device, id) }
+        end.onTermination = { [weak self] _ in self?.leave(subject, id) }
         return ends
     }
 
-    private func leave(_ device: String, _ id: Int) {
+    private func leave(_ subject: TokenSubject, _ id: Int) {
         state.withLock { state in
-            state.watches[device]?[id] = nil
-            if state.watches[device]?.isEmpty == true { state.watches[device] = nil }
+            state.watches[subject]?[id] = nil
+            if state.watches[subject]?.isEmpty == true { state.watches[subject] = nil }
         }
     }
 
@@ -92,5 +108,7 @@ public final class RevokedTokens: Sendable {
 }
 
 extension RevokedTokens.State {
-    fileprivate func isVoid(_ device: String, _ position: Int) -> Bool { position < devices[device]?.place ?? 0 }
+    fileprivate func isVoid(_ subject: TokenSubject, _ position: Int) -> Bool {
+        position < subjects[subject]?.place ?? 0
+    }
 }

@@ -1,14 +1,22 @@
 import EventLog
+public import Logging
 public import Postgres
 public import Records
+public import ServiceLifecycle
+import Synchronization
+import Telemetry
 public import Timeline
 
-/// Issues the tokens of devices and fleets. Its key is in the database, so all replicas use the same.
-public struct TokenIssuer: Sendable {
+/// Issues the tokens of devices and fleets. Its keys are in the database, so all replicas use the same.
+///
+/// While it runs it reads the newest key again, so an operator can rotate the keys without a restart.
+public final class TokenIssuer: Service {
     /// The service that signs the suite's tokens.
     public static let service = "lifecycle"
     /// The lifetime of a token: 365 days.
     public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
+    /// The interval between two reads of the keys.
+    static let poll = Duration.seconds(2)
 
     /// The role may not read the signing keys of the issuer.
     struct NoSigningKey: Error, CustomStringConvertible {
@@ -19,65 +27,110 @@ public struct TokenIssuer: Sendable {
         }
     }
 
-    private let tokens: DeviceTokens
+    private struct Keys {
+        let id: String
+        let tokens: DeviceTokens
+        /// The public keys in PEM, by key id.
+        var trusted: [String: String]
+    }
 
-    /// Reads the issuer's key from the database, or creates the first one.
+    private let issuer: String
+    private let pool: ConnectionPool
+    private let keys: Mutex<Keys>
+    private let logger: Logger
+
+    private init(_ issuer: String, _ keys: Keys, _ pool: ConnectionPool, _ logger: Logger) {
+        self.issuer = issuer
+        self.keys = Mutex(keys)
+        self.pool = pool
+        self.logger = logger
+    }
+
+    /// Reads the issuer's keys from the database, or creates the first one.
     ///
     /// - Parameter issuer: the service that signs.
-    public static func open(_ pool: ConnectionPool, issuer: String) async throws -> TokenIssuer {
-        if try await TokenKeys.signing(issuer, pool) == nil {
-            let pem = DeviceTokens.newKey()
-            // The id is fixed, so that only one of several replicas that start at once adds a key.
-            let first = try await DeviceTokens(pem: pem, keyID: "\(issuer)-1")
-            try await TokenKeys.add(
-                issuer, id: "\(issuer)-1", privateKey: pem, publicKey: first.publicKey, pool)
-        }
+    public static func open(
+        _ pool: ConnectionPool, issuer: String, logger: Logger = Logger(label: "tokens")
+    ) async throws -> TokenIssuer {
+        // The id is fixed, so that only one of several replicas that start at once adds a key.
+        if try await TokenKeys.signing(issuer, pool) == nil { try await add("\(issuer)-1", issuer, pool) }
+        return TokenIssuer(issuer, try await read(issuer, pool), pool, logger)
+    }
+
+    /// Adds a key. All replicas sign with it from ``poll`` on. Tokens of the earlier keys stay valid.
+    ///
+    /// - Returns: the id of the key.
+    public static func rotate(_ pool: ConnectionPool, issuer: String) async throws -> String {
+        let known = try await TokenKeys.trusted(issuer, pool).keys.compactMap { Int($0.dropFirst(issuer.count + 1)) }
+        let id = "\(issuer)-\((known.max() ?? 0) + 1)"
+        try await add(id, issuer, pool)
+        return id
+    }
+
+    /// Deletes all keys except the newest, so that the tokens of the earlier keys are void.
+    ///
+    /// - Returns: the ids of the deleted keys.
+    public static func voidOld(_ pool: ConnectionPool, issuer: String) async throws -> [String] {
+        try await TokenKeys.deleteOld(issuer, pool)
+    }
+
+    private static func add(_ id: String, _ issuer: String, _ pool: ConnectionPool) async throws {
+        let pem = DeviceTokens.newKey()
+        let publicKey = try await DeviceTokens(pem: pem, keyID: id).publicKey
+        try await TokenKeys.add(issuer, id: id, privateKey: pem, publicKey: publicKey, pool)
+    }
+
+    private static func read(_ issuer: String, _ pool: ConnectionPool) async throws -> Keys {
         guard let key = try await TokenKeys.signing(issuer, pool) else { throw NoSigningKey(issuer: issuer) }
-        return TokenIssuer(tokens: try await DeviceTokens(pem: key.privateKey, keyID: key.id))
+        let tokens = try await DeviceTokens(pem: key.privateKey, keyID: key.id)
+        return Keys(id: key.id, tokens: tokens, trusted: try await TokenKeys.trusted(issuer, pool))
+    }
+
+    /// Reads the keys again and again, until graceful shutdown or cancellation.
+    public func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while (try? await Task.sleep(for: Self.poll)) != nil {
+                do { try await self.refresh() } catch {
+                    self.logger.warning("failed to read signing keys, will retry", error: error)
+                }
+            }
+        }
+    }
+
+    /// Reads the keys again.
+    func refresh() async throws {
+        let trusted = try await TokenKeys.trusted(issuer, pool)
+        guard keys.withLock({ $0.trusted != trusted }) else { return }
+        let fresh = try await Self.read(issuer, pool)
+        keys.withLock { $0 = fresh }
+        logger.info("reloaded signing keys", metadata: [LogKey.name: .string(fresh.id)])
     }
 
     /// Issues a token for one device.
     ///
     /// - Parameter position: the head of the device's partition. A later revocation applies to the token.
     public func device(_ device: String, fleet: String, position: Int) async throws -> String {
-        try await tokens.issue(
-            device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime, position: position)
+        try await issue(device, fleet, position)
     }
 
     /// Issues a token that registers and accesses the devices of a fleet.
     public func fleet(_ fleet: String) async throws -> String {
-        try await tokens.issue(device: nil, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime)
+        try await issue(nil, fleet, try await FleetRevocations.generation(of: fleet, pool))
     }
 
-    /// The public key as a JSON Web Key set (RFC 7517).
-    public var keySet: JSON { tokens.keySet }
+    /// Revokes all tokens of a fleet. Later ones are valid.
+    public func revoke(fleet: String) async throws { try await FleetRevocations.revoke(fleet, pool) }
+
+    private func issue(_ device: String?, _ fleet: String, _ position: Int) async throws -> String {
+        let tokens = keys.withLock { $0.tokens }
+        return try await tokens.issue(
+            device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime, position: position)
+    }
+
+    /// The public keys as a JSON Web Key set (RFC 7517).
+    public var keySet: JSON { DeviceTokens.keySet(keys.withLock { $0.trusted }) }
 
     private func randomIdentifier() -> String {
         String(UInt64.random(in: .min ... .max), radix: 36) + String(UInt64.random(in: .min ... .max), radix: 36)
     }
-}
-
-/// The public keys of tokens, read from the database.
-public struct TokenKeyring: Sendable {
-    /// Verifies tokens with the keys of the last read.
-    public let verifier: DeviceTokenVerifier
-    private let reading: FreshReading<Void>
-
-    /// Creates a keyring without keys. ``refresh()`` reads them.
-    public init(pool: ConnectionPool, issuer: String) {
-        let verifier = DeviceTokenVerifier()
-        self.verifier = verifier
-        reading = FreshReading(pause: Self.pause) {
-            try await verifier.trust(try await TokenKeys.trusted(issuer, pool))
-        }
-    }
-
-    /// Reads the keys again. Any client can send a token with an unknown key, so all callers share one paced read.
-    /// A key that was added before this call is trusted after it.
-    ///
-    /// - Returns: whether the read succeeded. The caller checks its token again, because the read of another caller may
-    ///   have added the key.
-    public func refresh() async -> Bool { (try? await reading.value()) != nil }
-
-    private static let pause = Duration.milliseconds(200)
 }

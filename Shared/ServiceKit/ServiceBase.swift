@@ -73,7 +73,8 @@ public struct ServiceBase: Sendable {
         await connection.close()
     }
 
-    private static func options(
+    /// Returns the options for connections with the role of the service.
+    public static func options(
         _ name: String, _ configuration: ServiceConfiguration, _ settings: [String: String]
     ) throws -> ConnectionOptions {
         try ConnectionOptions(
@@ -135,8 +136,8 @@ public struct ServiceBase: Sendable {
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
             services: [first, tail, ClockFollower(clock, pool: pool, updates: updates, logger: logger)] + loops
-                + [revocations, operatorKeys, watch, readiness], readiness: readiness, certificate: certificate,
-            http2: table.http2, logger: logger)
+                + [revocations, TokenKeyFollower(keyring, revoked), operatorKeys, watch, readiness],
+            readiness: readiness, certificate: certificate, http2: table.http2, logger: logger)
         try await host.run()
         await pool.close()
     }

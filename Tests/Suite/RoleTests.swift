@@ -59,6 +59,8 @@ private struct Log {
         if service != .lifecycle {
             await refused("INSERT INTO bus.revocations VALUES (0, 'device:d', 1)", as: service)
             await refused("DELETE FROM bus.revocations", as: service)
+            await refused("INSERT INTO bus.fleet_revocations VALUES ('f', 1)", as: service)
+            await refused("DELETE FROM bus.token_keys", as: service)
         }
         // Rows of other services are invisible.
         #expect(try await count(moveCursor(of: other), as: service) == 0, "\(service) moves \(other)'s cursor")

@@ -11,6 +11,10 @@ public struct Lifecycle: DurableService {
     public typealias Rules = LifecycleMachine
     /// The default port.
     public static let port = 8081
+    public static let ownCommands: [String: OwnCommand<Lifecycle>] = [
+        "rotate-key": { try await $0.rotateKey($1, logger: $2) },
+        "void-keys": { try await $0.voidKeys($1, logger: $2) },
+    ]
     private let profiles: ProfilesFile
 
     public init(_ reader: SettingsReader) { profiles = ProfilesFile(reader) }
@@ -18,7 +22,7 @@ public struct Lifecycle: DurableService {
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = LifecyclePolicy(generations: try profiles.read())
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
-            let tokens = try await TokenIssuer.open(parts.pool, issuer: Self.name)
+            let tokens = try await TokenIssuer.open(parts.pool, issuer: Self.name, logger: parts.logger)
             let listed = ListedStreams(
                 commands: parts.commands, store: OrderStreamStore(pool: parts.pool), clock: parts.clock,
                 logger: parts.logger)
@@ -27,7 +31,7 @@ public struct Lifecycle: DurableService {
                 terminations: EventHistory(pool: parts.pool, partitions: configuration.partitions),
                 metrics: parts.metrics, listed: listed
             ).add(to: &table)
-            return [listed]
+            return [listed, tokens]
         }
     }
 }

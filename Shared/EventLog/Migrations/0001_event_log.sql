@@ -222,6 +222,12 @@ CREATE TABLE bus.revocations (
     revoked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT revocations_pkey PRIMARY KEY (partition, key)
 );
+-- Fleets with revoked tokens. A token of a fleet is void if its generation is less than this one. Only the issuer of
+-- tokens writes the rows.
+CREATE TABLE bus.fleet_revocations (
+    fleet text PRIMARY KEY,
+    generation bigint NOT NULL
+);
 -- The events up to here are in bus.revocations. Later revocations are only in the log.
 CREATE TABLE bus.revocation_positions (
     partition integer NOT NULL,
@@ -273,6 +279,7 @@ CREATE POLICY snapshots_read ON bus.snapshots FOR SELECT
 ALTER TABLE bus.token_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY token_keys_read ON bus.token_keys FOR SELECT USING (true);
 CREATE POLICY token_keys_write ON bus.token_keys FOR INSERT WITH CHECK (current_user = 'dormouse_' || issuer);
+CREATE POLICY token_keys_delete ON bus.token_keys FOR DELETE USING (current_user = 'dormouse_' || issuer);
 ALTER TABLE bus.signing_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY signing_keys_own ON bus.signing_keys
     USING (current_user = 'dormouse_' || issuer) WITH CHECK (current_user = 'dormouse_' || issuer);

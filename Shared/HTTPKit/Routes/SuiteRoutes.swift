@@ -93,7 +93,7 @@ public enum SuiteRoutes {
         /v1/fleets/{fleet}/devices POST
         /v1/fleets/{fleet}/orders GET
         /v1/fleets/{fleet}/terminations GET
-        /v1/fleets/{fleet}/token POST
+        /v1/fleets/{fleet}/token DELETE POST
         /v1/profiles GET
         """
 

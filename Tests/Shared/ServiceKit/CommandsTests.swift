@@ -4,7 +4,6 @@ import EventLog
 import Foundation
 import HTTPKit
 import Hummingbird
-import Identity
 import Logging
 import Machines
 import NIOCore
@@ -16,6 +15,8 @@ public import ServiceKit
 import Telemetry
 public import TestSupport
 import Testing
+
+@testable import Identity
 
 /// A counter belongs to fleet `f1` once its total is greater than 0.
 extension Counter: FleetMember {
@@ -123,6 +124,27 @@ struct Amount: Record {
                 "d1", fleet: "f1", position: 0)
             #expect(newest != token)
             #expect(try await service.add(1, to: "d1", as: newest).status == 200)
+        }
+    }
+
+    @Test func `the signing key is rotated and the earlier keys are voided without a restart`() async throws {
+        try await withCounters { service async throws in
+            let issuer = try await TokenIssuer.open(service.pool, issuer: "counter")
+            let old = try await issuer.device("d1", fleet: "f1", position: 0)
+            var open = try await service.stream("d1", as: old)
+            #expect(try await TokenIssuer.voidOld(service.pool, issuer: "counter") == [], "the only key stays")
+            #expect(try await TokenIssuer.rotate(service.pool, issuer: "counter") == "counter-2")
+            try await issuer.refresh()
+            let new = try await issuer.device("d1", fleet: "f1", position: 0)
+            #expect(issuer.keySet["keys"]?.array?.compactMap { $0["kid"]?.string } == ["counter-1", "counter-2"])
+            for token in [old, new] { #expect(try await service.add(1, to: "d1", as: token).status == 200) }
+            #expect(try await TokenIssuer.voidOld(service.pool, issuer: "counter") == ["counter-1"])
+            try await eventually(describe: "the token of the voided key is refused") {
+                try await service.get("d1", as: old).code == "invalid_credential"
+            }
+            while try await open.next() != nil {}
+            #expect(try await service.add(1, to: "d1", as: new).status == 200)
+            #expect(try await TokenIssuer.rotate(service.pool, issuer: "counter") == "counter-3")
         }
     }
 

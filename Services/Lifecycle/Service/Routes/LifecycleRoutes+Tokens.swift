@@ -49,6 +49,12 @@ extension LifecycleRoutes {
             return Reply(TokenDocument(fleet: fleet, token: token))
         }
         table.add(
+            .delete, "/v1/fleets/{fleet}/token", "Revokes all tokens of a fleet", .scope(.operate), .status(.noContent)
+        ) { call in
+            try await tokens.revoke(fleet: try call.identifier("fleet"))
+            return Response(status: .noContent)
+        }
+        table.add(
             .get, "/.well-known/jwks.json", "Returns the public keys of the tokens (RFC 7517)", .open,
             .example(Example.keys)
         ) { _ in Reply(tokens.keySet) }

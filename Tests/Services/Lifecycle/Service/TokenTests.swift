@@ -52,6 +52,24 @@ import Testing
         }
     }
 
+    @Test func `the tokens of a fleet are revoked, and later ones are valid`() async throws {
+        try await LifecycleFixture.run { fixture in
+            func token(_ fleet: String) async throws -> String {
+                try #require(try await fixture.send("POST", "/v1/fleets/\(fleet)/token")["token"]?.string)
+            }
+            _ = try await fixture.send("PUT", "/v1/devices/d1", #"{"profile":"ios15","fleet":"blue"}"#)
+            let (old, other) = (try await token("blue"), try await token("red"))
+            #expect(try await fixture.send("GET", "/v1/devices/d1", key: old).status == 200)
+            #expect(try await fixture.send("DELETE", "/v1/fleets/blue/token", key: old).status == 403)
+            #expect(try await fixture.send("DELETE", "/v1/fleets/blue/token").status == 204)
+            try await eventually(describe: "the old token is refused") {
+                try await fixture.send("GET", "/v1/devices/d1", key: old).status == 401
+            }
+            #expect(try await fixture.send("GET", "/v1/devices/d1", key: token("blue")).status == 200)
+            #expect(try await fixture.send("GET", "/v1/devices/d1", key: other).status == 404)
+        }
+    }
+
     @Test func `of tokens issued at the same time only the last is valid`() async throws {
         try await LifecycleFixture.run { fixture in
             let first = try await fixture.phone("d1")
