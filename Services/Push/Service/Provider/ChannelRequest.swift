@@ -53,9 +53,7 @@ struct ChannelRequest: Sendable, Equatable {
         // Apple: "Ensure that no push type suffix is added to the bundle ID."
         guard !suffixes.contains(where: { app.hasSuffix($0) }) else { throw .topicDisallowed }
         let topic = app + PushType.liveactivity.topicSuffix
-        guard grant.topics.isEmpty || grant.topics.contains(app) || grant.topics.contains(topic) else {
-            throw .topicMismatch
-        }
+        guard grant.allows(topic, of: app) else { throw .topicMismatch }
         guard feature.isEnabled(app) else { throw .featureNotEnabled }
     }
 

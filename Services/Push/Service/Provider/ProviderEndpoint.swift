@@ -101,7 +101,7 @@ struct ProviderEndpoint: Sendable {
                 try session.admit(token, keys: keys, environment: environment, now: real.now)
             }
         }
-        return ProviderGrant(topics: try admitted.get().topics)
+        return ProviderGrant(topics: try admitted.get().topics, team: token.teamID, owners: self.keys.owners)
     }
 
     private func currentKeys(ofTeam team: String) async throws(APNsReason) -> [ProviderKey] {

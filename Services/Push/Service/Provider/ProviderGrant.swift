@@ -6,6 +6,30 @@ struct ProviderGrant: Sendable, Equatable {
     var topics: [String] = []
     /// The bundle identifier of the certificate; nil for a token.
     var certificateTopic: String?
+    /// The team of the token, and the owners of topics.
+    var team = ""
+    var owners = TopicOwners()
+
+    /// Returns whether the credential may use a topic of an app.
+    func allows(_ topic: String, of app: String) -> Bool {
+        guard topics.isEmpty else { return topics.contains(app) || topics.contains(topic) }
+        return owners.allow(team, app) && owners.allow(team, topic)
+    }
+}
+
+/// The teams whose registered keys name a topic. The topic belongs to these teams. All teams may use a topic that no key
+/// names.
+///
+/// At Apple an app belongs to one team. Here an operator registers the keys, and so decides.
+struct TopicOwners: Sendable, Equatable {
+    private var teams: [String: Set<String>] = [:]
+
+    init(_ keys: [ProviderKey] = []) {
+        for key in keys { for topic in key.topics { teams[topic, default: []].insert(key.teamID) } }
+    }
+
+    /// Returns whether a team may use a bundle identifier or topic.
+    func allow(_ team: String, _ topic: String) -> Bool { teams[topic]?.contains(team) ?? true }
 }
 
 extension ClientCertificate {

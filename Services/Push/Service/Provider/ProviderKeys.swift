@@ -35,6 +35,9 @@ final class ProviderKeys: Service {
     /// Returns the keys of a team in memory, of any environment.
     func known(ofTeam team: String) -> [ProviderKey] { book.keys(ofTeam: team) }
 
+    /// Returns the owners of topics, from the keys in memory.
+    var owners: TopicOwners { book.owners }
+
     /// Returns the keys of a team in the database, of any environment.
     func current(ofTeam team: String) async throws -> [ProviderKey] {
         book.want(team: team)
@@ -52,7 +55,10 @@ final class ProviderKeys: Service {
 /// The keys from the last read, and the teams that the next read is for. At most one read runs at a time.
 private final class KeyBook: Sendable {
     private struct State {
-        var teams: [String: [ProviderKey]] = [:]
+        var teams: [String: [ProviderKey]] = [:] {
+            didSet { owners = TopicOwners(teams.values.flatMap { $0 }) }
+        }
+        var owners = TopicOwners()
         var wanted: Set<String> = []
         var wantsAll = false
     }
@@ -63,6 +69,7 @@ private final class KeyBook: Sendable {
     init(_ store: PushStore) { self.store = store }
 
     func keys(ofTeam team: String) -> [ProviderKey] { state.withLock { $0.teams[team] ?? [] } }
+    var owners: TopicOwners { state.withLock { $0.owners } }
     func want(team: String) { state.withLock { _ = $0.wanted.insert(team) } }
     func wantAll() { state.withLock { $0.wantsAll = true } }
 
@@ -86,7 +93,9 @@ private final class KeyBook: Sendable {
         }
         let teams = Dictionary(grouping: documents.compactMap(ProviderKey.init), by: \.teamID)
         state.withLock { state in
-            if wantsAll { state.teams = teams } else { for team in wanted { state.teams[team] = teams[team] } }
+            var known = wantsAll ? [:] : state.teams
+            for team in wanted { known[team] = nil }
+            state.teams = known.merging(teams) { _, new in new }
         }
     }
 }

@@ -152,9 +152,7 @@ struct ProviderRules: Sendable {
         guard isIdentifier(topic), topic.hasSuffix(type.topicSuffix) else { throw .badTopic }
         let app = String(topic.dropLast(type.topicSuffix.count))
         guard !app.isEmpty else { throw .badTopic }
-        guard grant.topics.isEmpty || grant.topics.contains(app) || grant.topics.contains(topic) else {
-            throw .topicDisallowed
-        }
+        guard grant.allows(topic, of: app) else { throw .topicDisallowed }
         return (topic, app)
     }
 }

@@ -48,6 +48,16 @@ import Testing
         #expect(throws: APNsReason.topicMismatch) { try check("a", topics: ["b"]) }
         #expect(throws: APNsReason.topicDisallowed) { try check("a.push-type.liveactivity") }
         #expect(throws: APNsReason.topicDisallowed) { try check("a.voip", topics: ["b"]) }
+        var key = try ProviderSigner().registered()
+        (key.teamID, key.topics) = ("A", ["a"])
+        let owners = TopicOwners([key])
+        func check(_ app: String, by team: String) throws {
+            try ChannelRequest(request("GET", "/1/apps/\(app)/all-channels")).requireApp(
+                of: ProviderGrant(team: team, owners: owners), .all)
+        }
+        try check("a", by: "A")
+        try check("c", by: "B")
+        #expect(throws: APNsReason.topicMismatch) { try check("a", by: "B") }
         let some = try #require(BroadcastFeature("a,b"))
         try check("a", some)
         #expect(throws: APNsReason.featureNotEnabled) { try check("c", some) }

@@ -40,6 +40,22 @@ import Timeline
         }
     }
 
+    @Test func `a team may not send to an app that a key of another team names`() async throws {
+        try await PushSuite.run { suite in
+            let token = try await suite.makeDevice("phone")
+            var (owner, stranger) = (ProviderSigner(), ProviderSigner())
+            (owner.keyID, owner.teamID) = ("KEYOWNER01", "TEAMOWNER1")
+            (stranger.keyID, stranger.teamID) = ("KEYALIEN01", "TEAMALIEN1")
+            try await suite.register(stranger, port: suite.push)
+            let early = try await suite.push(to: token, as: stranger, port: suite.push)
+            #expect(early.status == 200, "nobody owns the app")
+            try await suite.register(owner, topics: [.string(PushSuite.app)], port: suite.push)
+            #expect(try await suite.push(to: token, as: owner, port: suite.push).status == 200)
+            let refused = try await suite.push(to: token, as: stranger, port: suite.push)
+            #expect(refused.status == 400 && refused.json["reason"] == "TopicDisallowed")
+        }
+    }
+
     @Test func `a key that is registered again has its new point and topics at every replica`() async throws {
         try await PushSuite.run { suite in
             let token = try await suite.makeDevice("phone")
