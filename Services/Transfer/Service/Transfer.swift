@@ -16,6 +16,7 @@ public struct Transfer: DurableService {
     private let allowedOrigins: String?
     private let scanInterval: Int
     private let uploadLimits: UploadLimits
+    private let storageLimits: StorageLimits
     private let publicURL: String?
     private let sweepRules: SweepRules
     private let profiles: ProfilesFile
@@ -29,6 +30,7 @@ public struct Transfer: DurableService {
         scanInterval = reader.number(
             "SCAN_INTERVAL", 60, 1...86_400, "seconds between the scans of each process for attempts without a worker")
         uploadLimits = UploadLimits(reader)
+        storageLimits = StorageLimits(reader)
         publicURL = reader.value(
             "PUBLIC_URL", "public URL of the service behind a proxy; used in Location of new uploads",
             mustBe: "an http or https URL without a query", parse: UploadAddress.base)
@@ -43,7 +45,7 @@ public struct Transfer: DurableService {
         let own = configuration.port == 0 ? "" : "http://\(configuration.host):\(configuration.port)"
         let origins = try AllowedOrigins(allowedOrigins ?? own)
         let storage: any Storage
-        do { storage = try DirectoryStorage(directory) } catch {
+        do { storage = try DirectoryStorage(directory, storageLimits) } catch {
             throw ConfigurationError("\(Setting.label("DATA_DIRECTORY")) can't be written to")
         }
         var policy = TransferPolicy()
@@ -81,6 +83,7 @@ public struct Transfer: DurableService {
                     parts: parts, store: store, storage: storage, origins: origins, credentials: store,
                     scanInterval: .seconds(scanInterval)),
                 UploadSweep(store: uploads),
+                StorageGauge(directory: directory, limits: storageLimits, metrics: parts.metrics),
                 // Unclaimed downloads leave many files.
                 sweep(.segments, .emptyDatabase { try await states.isEmpty }) { try await states.pieces(of: $0) },
                 sweep(.uploads) { try await store.filesOfUploads(among: $0) },

@@ -55,6 +55,8 @@ CREATE TABLE transfer.uploads (
     CONSTRAINT uploads_sizes_check CHECK (cardinality(files) = cardinality(sizes))
 );
 CREATE INDEX uploads_partition_expires_at_idx ON transfer.uploads (partition, expires_at);
+-- For the quota of an owner.
+CREATE INDEX uploads_owner_idx ON transfer.uploads (owner) WHERE NOT is_deleted;
 
 -- The credentials with which apps answered challenges. The log has only the fact of the answer. A row is deleted when no
 -- session needs it.

@@ -9,10 +9,13 @@ import NIOPosix
 /// threads wait for the disk, and the disk makes concurrent writes durable together.
 struct DirectoryStorage: Storage {
     private let root: String
+    private let limits: StorageLimits
+    var largestDownload: Int { limits.largestDownload }
 
     /// - Throws: `failed` if a directory can't be created.
-    init(_ directory: String) throws(StorageError) {
+    init(_ directory: String, _ limits: StorageLimits = StorageLimits()) throws(StorageError) {
         root = directory
+        self.limits = limits
         for folder in StorageFolder.allCases {
             do {
                 try FileManager.default.createDirectory(
@@ -26,7 +29,7 @@ struct DirectoryStorage: Storage {
     private func path(_ folder: StorageFolder, _ name: String) -> String { "\(path(folder))/\(name)" }
 
     func create(_ name: String, in folder: StorageFolder) async throws -> any StoredFile {
-        let file = try await open(path(folder, name), O_WRONLY | O_CREAT | O_TRUNC)
+        let file = try await open(path(folder, name), O_WRONLY | O_CREAT | O_TRUNC, reserve: limits.reserve)
         try await syncDirectory(folder)
         return file
     }
@@ -36,7 +39,7 @@ struct DirectoryStorage: Storage {
     }
 
     func reopen(_ name: String, in folder: StorageFolder) async throws -> any StoredFile {
-        try await open(path(folder, name), O_WRONLY)
+        try await open(path(folder, name), O_WRONLY, reserve: limits.reserve)
     }
 
     func link(_ name: String, from source: StorageFolder, as other: String, in folder: StorageFolder) async throws {
@@ -80,11 +83,13 @@ struct DirectoryStorage: Storage {
         }
     }
 
-    private func open(_ path: String, _ flags: Int32) async throws -> DirectoryFile {
+    /// - Parameter reserve: the bytes that must stay free.
+    private func open(_ path: String, _ flags: Int32, reserve: Int = 0) async throws -> DirectoryFile {
         try await onThread {
+            if reserve > 0, try freeBytes(at: root) <= reserve { throw StorageError.full }
             let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else { throw StorageError("opening a file") }
-            return DirectoryFile(descriptor: descriptor)
+            return DirectoryFile(descriptor: descriptor, reserve: reserve)
         }
     }
 
@@ -103,13 +108,19 @@ struct DirectoryStorage: Storage {
 /// An open file of a directory.
 private final class DirectoryFile: StoredFile {
     private let descriptor: Int32
+    /// The bytes that must stay free.
+    private let reserve: Int
 
-    init(descriptor: Int32) { self.descriptor = descriptor }
+    init(descriptor: Int32, reserve: Int) {
+        self.descriptor = descriptor
+        self.reserve = reserve
+    }
 
     deinit { close(descriptor) }
 
     func write(_ buffer: ByteBuffer, at offset: Int) async throws {
-        try await onThread { [descriptor] in
+        try await onThread { [descriptor, reserve] in
+            if reserve > 0, try freeBytes(of: descriptor) < reserve + buffer.readableBytes { throw StorageError.full }
             try buffer.withUnsafeReadableBytes { bytes in
                 var done = 0
                 while done < bytes.count {

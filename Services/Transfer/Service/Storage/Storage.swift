@@ -7,6 +7,9 @@ import NIOCore
 /// All replicas share it. Names are durable after `create` and `link`, bytes after `sync`. The functions throw
 /// ``StorageError``.
 protocol Storage: Sendable {
+    /// The largest size of a download in bytes.
+    var largestDownload: Int { get }
+
     /// Creates an empty file. It replaces a file with the same name.
     func create(_ name: String, in folder: StorageFolder) async throws -> any StoredFile
 
@@ -29,6 +32,10 @@ protocol Storage: Sendable {
 
     /// Returns the files that have not changed for at least `age`, by the clock of the storage.
     func names(in folder: StorageFolder, unchangedFor age: Duration) async throws -> [String]
+}
+
+extension Storage {
+    var largestDownload: Int { .max }
 }
 
 /// The folders of a storage.
@@ -63,7 +70,7 @@ protocol StoredFile: Sendable {
 
 /// A failure of the storage.
 enum StorageError: Error, Equatable, CustomStringConvertible {
-    /// No space is left, the quota is used up, or the file has its largest size.
+    /// No space is left beyond the reserve, the quota is used up, or the file has its largest size.
     case full
     /// Too many files are open, or no memory is left.
     case exhausted
@@ -81,7 +88,7 @@ enum StorageError: Error, Equatable, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .full: "no space is left in DATA_DIRECTORY"
+        case .full: "no space is left in DATA_DIRECTORY, or the file has its largest size"
         case .missing: "a file of DATA_DIRECTORY is missing"
         case .exhausted: "too many files are open, or no memory is left"
         case .failed(let operation, let number):

@@ -4,7 +4,7 @@ import HTTPTypes
 extension Problem {
     static let diskFull = Problem(
         .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "Storage is full",
-        detail: "DATA_DIRECTORY has no space left, or a quota is used up.", retryAfter: 60)
+        detail: "DATA_DIRECTORY has no space left beyond DATA_RESERVE.", retryAfter: 60)
     static let storageExhausted = Problem(
         .serviceUnavailable, "storage_exhausted", "Storage is out of resources",
         detail: "Too many files are open, or no memory is left.", retryAfter: 1)

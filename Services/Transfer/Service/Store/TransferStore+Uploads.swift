@@ -63,6 +63,17 @@ extension TransferStore {
         JOIN transfer.uploads AS upload ON upload.partition = asked.partition AND upload.id = asked.id
         """)
 
+    private static let bytes = Statement(
+        """
+        SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM transfer.uploads
+        WHERE owner = $1 AND NOT is_deleted
+        """)
+
+    /// Returns the bytes of all uploads of an owner: their lengths, or the received bytes before they are known.
+    func bytesOfUploads(of owner: String) async throws(PostgresError) -> Int {
+        try await pool.execute(Self.bytes, .text(owner)).decode(Int.self).first ?? 0
+    }
+
     private func parameters(_ id: String) -> [Parameter] { [.partition(partition(ofUpload: id)), .text(id)] }
 
     private func partition(ofUpload id: String) -> Int { AggregateKey("upload:" + id).partition(of: partitions) }

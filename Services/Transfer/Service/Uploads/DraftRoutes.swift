@@ -26,7 +26,9 @@ struct DraftRoutes: Sendable {
         table.add(
             .post, all, "Creates an upload and sends 104 with its location before it reads the body (IETF draft)",
             .takesContent, .ignoresIdempotencyKey, .status(.created),
-            .refuses([.draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadCut] + .ofStoring)
+            .refuses(
+                [.draftVersion, .inconsistentLength, .uploadSuperseded, .uploadTooLarge, .uploadQuota, .uploadCut]
+                    + .ofStoring)
         ) { call in try await answer { try await create(call, try UploadDraftVersion(call.request.headers)) } }
         table.add(
             .head, one, "The offset of an upload (IETF draft)", .status(.noContent),
@@ -37,7 +39,7 @@ struct DraftRoutes: Sendable {
             .refuses(
                 [
                     .draftVersion, .uploadGone, .invalidHeader, .inconsistentLength, .uploadCompleted,
-                    .mismatchingOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadCut,
+                    .mismatchingOffset, .uploadSuperseded, .uploadTooLarge, .uploadQuota, .uploadType, .uploadCut,
                 ] + .ofStoring)
         ) { call in try await answer { try await patch(call, try UploadDraftVersion(call.request.headers)) } }
         table.add(.delete, one, "Cancels an upload (IETF draft)", .refuses([.uploadGone])) { call in

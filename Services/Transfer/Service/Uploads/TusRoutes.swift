@@ -28,7 +28,8 @@ struct TusRoutes: Sendable {
             .ignoresIdempotencyKey, .status(.created, .noContent),
             .refuses(
                 [
-                    .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadType,
+                    .tusVersion, .methodNotAllowed, .notFound, .invalidHeader, .uploadTooLarge, .uploadQuota,
+                    .uploadType,
                     .uploadChecksum, .partialUnfinished, .uploadGone, .uploadCut,
                 ] + .ofStoring)
         ) { call in
@@ -43,7 +44,8 @@ struct TusRoutes: Sendable {
         let reading: [Problem] = [.uploadIncomplete, .preconditionFailed, .rangeNotSatisfiable, .storageExhausted]
         let appending: [Problem] =
             [
-                .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadType, .uploadChecksum,
+                .invalidHeader, .uploadOffset, .uploadSuperseded, .uploadTooLarge, .uploadQuota, .uploadType,
+                .uploadChecksum,
                 .uploadFinal, .uploadCut,
             ] + .ofStoring
         let methods: [(HTTPRequest.Method, String, [HTTPResponse.Status], [Problem])] = [

@@ -41,8 +41,10 @@ extension UploadStore {
         _ append: UploadAppend, to upload: Upload, _ active: ActiveUploads.ActiveUpload,
         progress: (Int) async -> Void = { _ in }
     ) async throws -> Upload {
-        let limit = min(upload.length ?? limits.maxSize, limits.maxSize)
-        guard append.announced ?? 0 <= limit - upload.received else { throw append.overflow }
+        let allowed = try await allowedLength(of: upload)
+        let limit = min(upload.length ?? limits.maxSize, allowed ?? limits.maxSize, limits.maxSize)
+        let overflow = allowed.map { $0 < limits.maxSize } ?? false ? Problem.uploadQuota : append.overflow
+        guard append.announced ?? 0 <= limit - upload.received else { throw overflow }
         var writer = UploadWriter(store: self, upload: upload, hash: append.check.map { UploadHash($0.algorithms) })
         let start = upload.received
         var iterator = append.body.makeAsyncIterator()
@@ -60,7 +62,7 @@ extension UploadStore {
             counts.received(buffer.readableBytes, by: .uploads)
             guard buffer.readableBytes <= limit - writer.offset else {
                 try await writer.abandon()
-                throw append.overflow
+                throw overflow
             }
             if try await writer.write(buffer) { await progress(writer.upload.received) }
         }

@@ -6,10 +6,21 @@ struct UploadLimits: Sendable {
     let maxSize: Int
     /// Seconds after its last bytes until an incomplete upload expires.
     let lifetime: Int
+    /// The bytes of all uploads of a device, and of those that a fleet token made.
+    private let device: Int
+    private let fleet: Int
 
     init(_ reader: SettingsReader) {
         maxSize = reader.number("UPLOAD_MAX_SIZE", 1 << 36, 1...(1 << 50), "largest size of an upload in bytes")
         lifetime = reader.number(
             "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last byte until an incomplete upload expires")
+        device = reader.number("DEVICE_UPLOAD_QUOTA", 1 << 36, 1...(1 << 50), "bytes of all uploads of a device")
+        fleet = reader.number(
+            "FLEET_UPLOAD_QUOTA", 1 << 40, 1...(1 << 50), "bytes of all uploads that the tokens of a fleet create")
+    }
+
+    /// Returns the bytes that all uploads of an owner may have; nil without a limit.
+    func quota(ofOwner owner: String) -> Int? {
+        if owner.hasPrefix("device:") { device } else if owner.hasPrefix("fleet:") { fleet } else { nil }
     }
 }

@@ -20,11 +20,25 @@ struct UploadStore: Sendable {
     /// Creates an upload without bytes.
     ///
     /// - Parameter describe: sets the client's values.
+    /// - Throws: `upload_quota_exceeded`.
     func create(for context: ServiceContext, _ describe: (inout Upload) -> Void) async throws -> Upload {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
         describe(&upload)
+        if let quota = limits.quota(ofOwner: upload.owner) {
+            let used = try await database.bytesOfUploads(of: upload.owner)
+            guard used < quota, upload.length ?? 0 <= quota - used else { throw Problem.uploadQuota }
+        }
         return try await database.insert(upload, lifetime: limits.lifetime)
+    }
+
+    /// Returns the length that an upload without a known length may reach within the quota of its owner.
+    ///
+    /// - Returns: nil without a limit.
+    func allowedLength(of upload: Upload) async throws -> Int? {
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else { return nil }
+        // The sum includes the received bytes of this upload.
+        return max(0, quota - (try await database.bytesOfUploads(of: upload.owner)) + upload.received)
     }
 
     /// Returns an upload without an effect on its writer.

@@ -144,6 +144,9 @@ struct AttemptExchange: Sendable {
     func accept(_ response: HTTPClientResponse, _ reception: ResponseReceiver) async throws {
         let head = ResponseHead(response, askedForRange: order.offset > 0)
         let current = try await current(.receiveResponse(runner.claim, head))
+        let size = response.headers.first(name: "Content-Length").flatMap { Int($0) }
+        // Not one byte of it is stored.
+        guard current.offset + (size ?? 0) <= runner.storage.largestDownload else { throw StorageError.full }
         try await reception.begin(at: current.offset)
     }
 

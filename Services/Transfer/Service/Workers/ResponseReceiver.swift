@@ -18,6 +18,8 @@ final class ResponseReceiver {
     private var pending = ByteBuffer()
     private var writes = WriteBehind()
     private var pace = Pace()
+    /// The bytes of the whole so far.
+    private var taken = 0
 
     /// - Parameter written: the attempt's file, which other tasks may read meanwhile.
     init(
@@ -43,11 +45,15 @@ final class ResponseReceiver {
     /// Creates the file of the attempt, whose bytes begin at an offset: the end of the stored bytes, or 0.
     func begin(at offset: Int) async throws {
         if offset == 0 { hash = SHA256() }
+        taken = offset
         let name = task.storedPiece(Segment(epoch: epoch, length: 0)).name
         written.begin(try await storage.create(name, in: .segments), at: offset)
     }
 
+    /// - Throws: ``StorageError/full`` if the download is larger than the storage allows.
     func take(_ buffer: ByteBuffer) async throws {
+        taken += buffer.readableBytes
+        guard taken <= storage.largestDownload else { throw StorageError.full }
         hash.update(buffer)
         pending.writeImmutableBuffer(buffer)
         if pending.readableBytes >= FilePiece.chunk { try await write() }

@@ -48,7 +48,8 @@ import TransferCore
         let files = try await origin.put([300_000, 20 << 20, 3 << 20], seed: 8)
         try await RationedProxy.with(to: origin.port, rations: [4 << 20], then: .slow) { proxy in
             let (suite, transfer) = try await TransferSuite.start(
-                origins: [origin.port, proxy.port].map { "http://127.0.0.1:\($0)" }, through: shortage.wrapper)
+                origins: [origin.port, proxy.port].map { "http://127.0.0.1:\($0)" }, settings: ["--data-reserve", "0"],
+                through: shortage.wrapper)
             defer { transfer.signal(SIGTERM) }
             let downloads = try await Downloads.begin([files[0]], from: origin.port, on: suite, devices: 1)
             try await downloads.add(files[1], to: "phone-0", from: proxy.port)
