@@ -26,14 +26,16 @@ class Ops:
         self.now: datetime = NOW
         self.lags: list[int] = [3, 1, 0]
         self.advances: list[float] = []
+        self.bodies: list[dict[str, object]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.url.path == "/v1/clock/advance":
+            self.bodies.append(json.loads(request.content))
             self.advances.append(json.loads(request.content)["seconds"])
             self.now += timedelta(seconds=self.advances[-1])
         if request.url.path == "/v1/consumers":
             return httpx.Response(200, json={"items": [{"name": "push", "lag": self.lags.pop(0)}]})
-        return httpx.Response(200, json={"now": self.now.isoformat(), "virtual": self.virtual})
+        return httpx.Response(200, json={"now": self.now.isoformat(), "virtual": self.virtual, "unanswered": ["a"]})
 
 
 def clock(ops: Ops) -> Clock:
@@ -52,6 +54,18 @@ def test_a_real_clock_waits_until_no_service_lags() -> None:
     assert clock(ops).wait() == NOW
     assert ops.lags == []
     assert ops.advances == []
+
+
+def test_a_step_ends_at_the_next_deadline_and_waits_for_no_device() -> None:
+    ops = Ops(virtual=True)
+    assert clock(ops).step(60) == NOW + timedelta(minutes=1)
+    assert ops.bodies == [{"seconds": 60, "steps": 1, "waitForDevices": 0}]
+
+
+def test_an_advance_waits_for_devices_and_names_the_slow_ones() -> None:
+    ops = Ops(virtual=True)
+    assert clock(ops).advance(60) == (NOW + timedelta(minutes=1), ["a"])
+    assert ops.bodies == [{"seconds": 60, "waitForDevices": 30}]
 
 
 def test_a_real_clock_cannot_be_advanced() -> None:

@@ -13,6 +13,7 @@ from dormouse.device_side import DeviceSide
 from dormouse.durations import instant
 from dormouse.records import JSON
 from dormouse.services import Answer, Services
+from dormouse.streams import Streams
 
 from .test_services import ENDPOINTS
 
@@ -54,7 +55,8 @@ def clock() -> Clock:
 
 @pytest.fixture
 def side(connection: Connection, clock: Clock) -> DeviceSide:
-    return DeviceSide(connection, Services(ENDPOINTS, httpx.MockTransport(lambda _: httpx.Response(500))), clock)
+    services = Services(ENDPOINTS, httpx.MockTransport(lambda _: httpx.Response(500)))
+    return DeviceSide(connection, Streams(services, "fleet"), clock)
 
 
 def order(kind: str, name: str, data: Mapping[str, object], *, deadline: bool = False) -> Record:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 
 import httpx
 import pytest
 
-from dormouse import Device, Dormouse, DormouseError, Problem, Suite, Transfer, Wake
+from dormouse import Device, Dormouse, DormouseError, NotSettled, Problem, Suite, Transfer, Wake
 
 from .conftest import APP, Provider
 
@@ -277,20 +278,19 @@ def test_an_advance_ends_at_its_time(dormouse: Dormouse) -> None:
     assert morning - begin < timedelta(days=2)
 
 
-def test_many_devices_are_registered_and_changed_at_once(dormouse: Dormouse) -> None:
-    phones = dormouse.make_devices(20, "ios18", time_zone="Europe/Berlin")
-    assert len({phone.name for phone in phones}) == 20 and phones == dormouse.devices
-    dormouse.set_conditions(lowPowerMode=True, battery={"level": 0.2})
-    for phone in phones:
-        assert phone.state.record("registration").text("profile") == "ios18"
-        assert phone.state.record("conditions").flag("lowPowerMode")
-    with pytest.raises(Problem, match="line 1 of POST"):
-        dormouse.make_devices(3, "ios99")
+def test_an_answer_that_never_comes_is_reported(
+    dormouse: Dormouse, phone: Device, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dormouse.settling._PATIENCE", 0.5)
+    done = threading.Event()
 
+    def waits(_: Wake) -> None:
+        done.wait(20)
 
-def test_the_end_of_a_session_removes_its_devices(dormouse_suite: Suite) -> None:
-    with Dormouse(dormouse_suite) as session:
-        phone = session.make_devices(3)[1]
-    with pytest.raises(Problem) as gone:
-        session.suite.services.call("GET", "lifecycle", f"/v1/devices/{phone.name}")
-    assert gone.value.status == 404
+    phone.handles("push", work=waits)
+    provider.silent(phone)
+    try:
+        with pytest.raises(NotSettled, match="has not completed the wake for push"):
+            dormouse.advance("1m")
+    finally:
+        done.set()

@@ -77,6 +77,25 @@ def test_a_failure_shows_what_happened_on_the_device(
     assert "lifecycle.app.terminated com.example.scores" in failure.text
 
 
+def test_a_failure_with_many_devices_begins_with_the_one_that_the_test_names(
+    pytester: pytest.Pytester, run: Run, dormouse_suite: Suite
+) -> None:
+    pytester.makepyfile(
+        """
+        from dormouse import BuiltIn
+
+        def test_score(dormouse):
+            for phone in dormouse.make_devices(20, built_in=BuiltIn())[:9]:
+                assert not phone.name.endswith("-7")
+        """
+    )
+    result = run(f"--dormouse-endpoints={write_endpoints(dormouse_suite, pytester.path)}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*Dormouse: why, test-*-7 *", "*Dormouse: why, test-*-1 *", "15 other devices of test-* are not shown*"]
+    )
+
+
 def test_a_run_without_a_suite_says_what_to_do(
     pytester: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

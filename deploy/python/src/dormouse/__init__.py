@@ -12,7 +12,7 @@ A test gets the fixture ``dormouse``::
 """
 
 from .app import App
-from .behaviour import Wake
+from .behaviour import BuiltIn, Wake
 from .device import Device
 from .notifications import Notification, Notifications, Status
 from .problems import DormouseError, NotSettled, Problem, SuiteFailed
@@ -26,6 +26,7 @@ from .user import User
 
 __all__ = [
     "App",
+    "BuiltIn",
     "Device",
     "Dormouse",
     "DormouseError",

@@ -15,6 +15,30 @@ Result = Literal["newData", "noData", "failed", "success", "failure", "activeRem
 
 
 @dataclass(frozen=True)
+class BuiltIn:
+    """A device that the suite itself answers for, in suite time, so that the test needs no client for it."""
+
+    answers_after: Duration = 1
+    """How long each handler runs, at most an hour. One that takes longer than its limit misses it."""
+    result: Literal["newData", "noData", "failed"] = "newData"
+    online: bool = True
+    """Whether the device is connected to `push` whenever it has power and a network."""
+    opens: Literal["never", "atOnce"] = "never"
+    """Whether the person opens each notification as soon as the device shows it."""
+    transfers: Mapping[str, JSON] | None = None
+    """The rates and sizes of transfers without a server, as ``simulate.transfers`` of a registration."""
+
+    @property
+    def document(self) -> dict[str, JSON]:
+        """The member ``simulate`` of a registration."""
+        answers: dict[str, JSON] = {"after": seconds(self.answers_after), "result": self.result}
+        document: dict[str, JSON] = {"answers": answers, "online": self.online, "opens": self.opens}
+        if self.transfers is not None:
+            document["transfers"] = self.transfers
+        return document
+
+
+@dataclass(frozen=True)
 class Wake:
     """A wake of an app in the background."""
 
@@ -67,6 +91,12 @@ class Handlers:
         handler = Handler(result, seconds(takes), completes, work)
         with self._lock:
             self._handlers[(app, reason)] = handler
+
+    @property
+    def may_hold(self) -> bool:
+        """Whether an app keeps a wake or a task open on purpose."""
+        with self._lock:
+            return any(handler.takes > 0 or not handler.completes for handler in self._handlers.values())
 
     def find(self, reason: str, app: str) -> Handler:
         """Returns the reaction of an app: its own, that of all apps, or an immediate completion."""

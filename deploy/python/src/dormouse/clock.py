@@ -10,7 +10,12 @@ from datetime import datetime
 
 from .durations import instant
 from .problems import DormouseError
+from .records import JSON
 from .services import Services
+
+_PATIENCE = 30
+# The suite answers an advance at its end. A repeated request goes on to the same time.
+_LONGEST = 600.0
 
 
 @dataclass(order=True)
@@ -46,16 +51,34 @@ class Clock:
             self._services.call("PUT", "ops", "/v1/clock", {"frozen": True})
 
     def step(self, seconds: float) -> datetime:
-        """Advances the clock, and waits until all services have settled. 0 only waits.
+        """Advances the clock to the next deadline of a service, at most by some seconds.
+
+        It waits until all services have settled, and for no device. 0 only waits.
 
         Raises:
             DormouseError: the time of the suite is real.
             Problem: a service did not settle within 30 s; the detail names it.
         """
+        return self._advance(seconds, {"steps": 1, "waitForDevices": 0})[0]
+
+    def advance(self, seconds: float) -> tuple[datetime, list[str]]:
+        """Advances the clock. At each deadline the suite waits for the answers of connected devices.
+
+        Raises:
+            DormouseError: the time of the suite is real.
+            Problem: a service did not settle within 30 s; the detail names it.
+
+        Returns:
+            the time, and the names of devices that did not answer within 30 s of real time.
+        """
+        return self._advance(seconds, {"waitForDevices": _PATIENCE})
+
+    def _advance(self, seconds: float, options: dict[str, JSON]) -> tuple[datetime, list[str]]:
         if not self.is_virtual:
             raise DormouseError("the time of this suite is real: start it with ./deploy/up --virtual-time")
-        document = {"seconds": round(seconds, 3)}
-        return instant(self._services.call("POST", "ops", "/v1/clock/advance", document).record.text("now"))
+        document: dict[str, JSON] = {"seconds": round(seconds, 3), **options}
+        answer = self._services.call("POST", "ops", "/v1/clock/advance", document, timeout=_LONGEST).record
+        return instant(answer.text("now")), answer.texts("unanswered")
 
     def wait(self) -> datetime:
         """Waits until all services have read the whole log, and returns the time of the suite."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from .app import App
 from .authorization import Authorization, starting_authorization
-from .behaviour import Extension, Result, WakeReason, Work
+from .behaviour import BuiltIn, Extension, Result, WakeReason, Work
 from .clock import Clock
 from .device_side import DeviceSide
-from .durations import Duration, instant
+from .durations import Duration
 from .notifications import Notifications
 from .problems import DormouseError
 from .records import JSON, Record
 from .report import timeline, why
 from .services import Answer, Services, path
+from .streams import Streams
 from .transfers import Transfer
 from .user import User
+
+if TYPE_CHECKING:
+    from .suite import Suite
 
 NetworkKind = Literal["none", "cellular", "wifi"]
 
@@ -29,60 +32,59 @@ class Device:
 
     Attributes:
         name: its identifier in the suite.
+        built_in: how the suite answers for it; None if this process does.
         user: the person who carries it.
     """
 
     def __init__(
-        self, name: str, profile: str, fleet: str, services: Services, clock: Clock, *, time_zone: str | None = None
-    ) -> None:
-        document: dict[str, JSON] = {"profile": profile, "fleet": fleet}
-        if time_zone is not None:
-            document["timeZone"] = time_zone
-        answer = services.call("PUT", "lifecycle", path("v1", "devices", name), document)
-        self._begin(name, profile, services, clock, answer.record.text("token"), answer.position)
-        self.side.start()
-
-    @staticmethod
-    def registered(
-        names: Sequence[str],
+        self,
+        name: str,
         profile: str,
-        fleet: str,
-        services: Services,
-        clock: Clock,
+        registered: Record,
+        suite: Suite,
+        streams: Streams,
         *,
-        time_zone: str | None = None,
-    ) -> list[Device]:
-        """Registers many devices at once."""
-        registration: dict[str, JSON] = {"profile": profile}
-        if time_zone is not None:
-            registration["timeZone"] = time_zone
-        lines: list[JSON] = [{"device": name, "registration": registration} for name in names]
-        answers = services.batch("POST", "lifecycle", path("v1", "fleets", fleet, "devices"), lines)
-        devices: list[Device] = []
-        for name, answer in zip(names, answers):
-            device = Device.__new__(Device)
-            device._begin(name, profile, services, clock, answer.text("token"), answer.optional_text("position"))
-            devices.append(device)
-        for device in devices:
-            device.side.open()
-        for device in devices:
-            device.side.opened()
-        return devices
-
-    def _begin(
-        self, name: str, profile: str, services: Services, clock: Clock, token: str, position: str | None
+        built_in: BuiltIn | None = None,
     ) -> None:
         self.name: str = name
         self.profile: str = profile
-        self.services: Services = services
-        self.clock: Clock = clock
+        self.services: Services = suite.services
+        self.clock: Clock = suite.clock
+        self.built_in: BuiltIn | None = built_in
         self.user: User = User(self)
         self._apps: dict[str, App] = {}
         self._lock: threading.Lock = threading.Lock()
         self._position: str | None = None
-        self._key: str = token
-        self._read(position)
-        self.side: DeviceSide = DeviceSide(self, services, clock)
+        self._key: str = registered.text("token")
+        self._read(registered.optional_text("position"))
+        self.side: DeviceSide = DeviceSide(self, streams, suite.clock)
+
+    @staticmethod
+    def register(
+        names: Sequence[str],
+        profile: str,
+        fleet: str,
+        suite: Suite,
+        streams: Streams,
+        *,
+        time_zone: str | None = None,
+        built_in: BuiltIn | None = None,
+    ) -> list[Device]:
+        """Registers devices by one batch."""
+        registration: dict[str, JSON] = {"profile": profile}
+        if time_zone is not None:
+            registration["timeZone"] = time_zone
+        if built_in is not None:
+            registration["simulate"] = built_in.document
+        lines: list[JSON] = [{"device": name, "registration": registration} for name in names]
+        answers = suite.services.batch("POST", "lifecycle", path("v1", "fleets", fleet, "devices"), lines)
+        devices = [
+            Device(name, profile, answer, suite, streams, built_in=built_in) for name, answer in zip(names, answers)
+        ]
+        if built_in is None:
+            for device in devices:
+                streams.add(device.name, device.side)
+        return devices
 
     def __repr__(self) -> str:
         return f"<Device {self.name} ({self.profile})>"
@@ -208,7 +210,12 @@ class Device:
             completes: False for a handler that never returns.
             work: code that runs in the wake. It may return a result, and must not advance the time.
             app: the app; all apps by default.
+
+        Raises:
+            DormouseError: the device is built in, so the suite answers.
         """
+        if self.built_in is not None:
+            raise DormouseError(f"{self.name} is built in: the suite answers for it, as its BuiltIn says")
         self.side.handlers.set(reason, app, result, takes, completes, work)
 
     # Surroundings.
@@ -276,22 +283,10 @@ class Device:
 
         settle(self.clock, [self])
 
-    def next_deadline(self) -> datetime | None:
-        """Returns the time at which a service will act on this device next, if nothing happens before."""
-        due: list[datetime] = []
-        for service in ("lifecycle", "fetch", "push", "transfer"):
-            where = path("v1", "devices", self.name, "state") + f"?service={service}"
-            state = self.services.call("GET", "ops", where).record
-            text = state.optional_text("nextDeadline")
-            if text is not None:
-                due.append(instant(text))
-        return min(due, default=None)
-
     def remove(self) -> None:
-        """Removes the device from the suite, and ends its streams."""
-        self.side.streams.closing()
+        """Removes the device from the suite."""
+        self.side.streams.remove(self.name)
         self.services.call("DELETE", "lifecycle", path("v1", "devices", self.name))
-        self.side.streams.close()
 
 
 def _offset(position: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from .behaviour import Extension, Handlers, Wake, completion
@@ -11,14 +11,14 @@ from .clock import Clock
 from .durations import instant
 from .problems import Problem
 from .records import JSON, Record
-from .services import Services, path
+from .services import path
 from .streams import Connection, Streams
 
 
 class DeviceSide:
     """The reactions of a device and its apps to orders and notifications."""
 
-    def __init__(self, device: Connection, services: Services, clock: Clock) -> None:
+    def __init__(self, device: Connection, streams: Streams, clock: Clock) -> None:
         self.handlers: Handlers = Handlers()
         self.received: dict[str, Record] = {}
         """The notifications that reached the device, by their identifiers."""
@@ -33,36 +33,17 @@ class DeviceSide:
         self.extensions: dict[str, Extension] = {}
         """The notification service extensions of apps."""
         self.credential: tuple[str, str] | None = None
-        self.streams: Streams = Streams(device, services)
+        self.streams: Streams = streams
         self._device: Connection = device
         self._clock: Clock = clock
         self._held: set[str] = set()
         self._session_wakes: dict[tuple[str, str], list[Wake]] = {}
         self._task_wakes: dict[str, Wake] = {}
+        self._connection: int | None = None
+        """The opening of the stream of notifications by which the device is connected to `push`."""
         self._lock: threading.RLock = threading.RLock()
         self._begun: int = 0
         self._ended: int = 0
-
-    def start(self) -> None:
-        """Opens the streams, and returns when they are open.
-
-        Raises:
-            DormouseError: a stream did not open within 30 s.
-        """
-        self.open()
-        self.opened()
-
-    def open(self) -> None:
-        """Begins to open the streams."""
-        self.streams.open(orders=self.obey, notifications=self.receive)
-
-    def opened(self) -> None:
-        """Returns when the streams are open.
-
-        Raises:
-            DormouseError: a stream did not open within 30 s.
-        """
-        self.streams.opened()
 
     @property
     def answers(self) -> tuple[int, int]:
@@ -74,6 +55,17 @@ class DeviceSide:
         """Whether the app keeps a wake or a task open on purpose."""
         with self._lock:
             return wake in self._held
+
+    def connected(self, online: bool, ask: Callable[[], bool]) -> bool:
+        """Whether `push` reaches the device as far as its network lets it. It asks only after a change."""
+        opening = self.streams.connections
+        if not online:
+            self._connection = None
+        elif self._connection != opening:
+            if not ask():
+                return False
+            self._connection = opening
+        return True
 
     # Notifications.
 
@@ -180,7 +172,7 @@ class DeviceSide:
             if self._is_open(wake):
                 self._finish(wake)
         except Exception as error:  # noqa: BLE001 - the test reports it, as in the other threads
-            self.streams.fail(error)
+            self.streams.fail(self._device.name, error)
 
     def _is_open(self, wake: Wake) -> bool:
         try:

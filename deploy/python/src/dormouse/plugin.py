@@ -9,6 +9,7 @@ from pathlib import Path
 import pluggy
 import pytest
 
+from .device import Device
 from .scenarios import ScenarioFile
 from .session import Dormouse
 from .suite import Suite, find_checkout
@@ -77,12 +78,20 @@ def pytest_runtest_makereport(
     session = item.stash.get(_SESSION, None)
     if call.when == "teardown" or not report.failed or session is None:
         return
-    for title, text in session.report():
+    for title, text in session.report(_named(call)):
         add = getattr(report.longrepr, "addsection", None)
         if callable(add):
             add(title, text)
         else:
             report.sections.append((title, text))
+
+
+def _named(call: pytest.CallInfo[None]) -> list[Device]:
+    """Returns the devices in the variables of the failed code, the innermost function first."""
+    if call.excinfo is None:
+        return []
+    variables = [value for entry in reversed(call.excinfo.traceback) for value in entry.locals.values()]
+    return [value for value in variables if isinstance(value, Device)]
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -19,6 +19,7 @@ from .records import JSON, Record
 
 SERVICES = ("lifecycle", "fetch", "push", "transfer", "ops")
 _BATCH = 500
+_TIMEOUT = 60.0
 _PAUSES = (0.1, 0.3, 1.0, 2.0, 4.0)
 
 
@@ -84,7 +85,7 @@ class Services:
         self._lock: threading.Lock = threading.Lock()
         self._descriptions: dict[str, Record] = {}
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=32, keepalive_expiry=20)
-        self._client: httpx.Client = httpx.Client(timeout=60, limits=limits, transport=transport, trust_env=False)
+        self._client: httpx.Client = httpx.Client(timeout=_TIMEOUT, limits=limits, transport=transport, trust_env=False)
 
     def close(self) -> None:
         """Closes all connections."""
@@ -101,6 +102,7 @@ class Services:
         position: str | None = None,
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
+        timeout: float = _TIMEOUT,
     ) -> Answer:
         """Sends a request; repeats it after 429, 503 and lost connections.
 
@@ -113,7 +115,7 @@ class Services:
         sent = self._headers(key, position, headers)
         if method == "POST":
             sent["Idempotency-Key"] = str(uuid.uuid4())
-        return self._send(method, service, where, sent, document, content)
+        return self._send(method, service, where, sent, document, content, timeout)
 
     def batch(self, method: str, service: str, where: str, lines: Sequence[JSON]) -> list[Record]:
         """Sends a document on each line, and returns the line of the answer for each.
@@ -142,13 +144,25 @@ class Services:
         return answers
 
     def _send(
-        self, method: str, service: str, where: str, sent: dict[str, str], document: JSON, content: bytes | None
+        self,
+        method: str,
+        service: str,
+        where: str,
+        sent: dict[str, str],
+        document: JSON,
+        content: bytes | None,
+        timeout: float = _TIMEOUT,
     ) -> Answer:
         for pause in (*_PAUSES, None):
             try:
                 # `json` of httpx omits a body for None.
                 response = self._client.request(
-                    method, self.endpoints.address(service) + where, json=document, content=content, headers=sent
+                    method,
+                    self.endpoints.address(service) + where,
+                    json=document,
+                    content=content,
+                    headers=sent,
+                    timeout=timeout,
                 )
             except httpx.TransportError as error:
                 if pause is None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from .behaviour import BuiltIn
 from .device import Device
 from .durations import Duration, next_time, rfc3339, seconds
-from .problems import DormouseError
+from .problems import DormouseError, NotSettled
 from .records import JSON, Record
 from .services import Answer, Endpoints, path
 from .settling import latest_events, settle
+from .streams import Streams
 from .suite import Suite
+
+_REPORTED = 5
 
 
 class Dormouse:
@@ -29,6 +33,7 @@ class Dormouse:
         self.fleet: str = fleet or f"test-{uuid.uuid4().hex[:10]}"
         self._devices: list[Device] = []
         self._published: list[str] = []
+        self._streams: Streams = Streams(suite.services, self.fleet)
         self._numbers: itertools.count[int] = itertools.count(1)
 
     def __enter__(self) -> Dormouse:
@@ -52,29 +57,32 @@ class Dormouse:
         """The devices of the test."""
         return list(self._devices)
 
-    def device(self, profile: str = "ios26", *, time_zone: str | None = None) -> Device:
+    def device(
+        self, profile: str = "ios26", *, time_zone: str | None = None, built_in: BuiltIn | None = None
+    ) -> Device:
         """Registers a device that is on, unlocked, on Wi-Fi and fully charged.
 
         Args:
             profile: the generation of iOS, for example ``ios15``.
             time_zone: its time zone, for example ``Europe/Berlin``; UTC by default.
+            built_in: lets the suite answer for it, in suite time. Without it, this process does.
         """
-        name = f"{self.fleet}-{next(self._numbers)}"
-        device = Device(name, profile, self.fleet, self.suite.services, self.suite.clock, time_zone=time_zone)
-        self._devices.append(device)
-        return device
+        return self.make_devices(1, profile, time_zone=time_zone, built_in=built_in)[0]
 
-    def make_devices(self, count: int, profile: str = "ios26", *, time_zone: str | None = None) -> list[Device]:
+    def make_devices(
+        self, count: int, profile: str = "ios26", *, time_zone: str | None = None, built_in: BuiltIn | None = None
+    ) -> list[Device]:
         """Registers many devices at once. They are like those of ``device``.
 
         Args:
             count: the number of devices.
             profile: the generation of iOS, for example ``ios15``.
             time_zone: their time zone, for example ``Europe/Berlin``; UTC by default.
+            built_in: lets the suite answer for them.
         """
         names = [f"{self.fleet}-{next(self._numbers)}" for _ in range(count)]
-        devices = Device.registered(
-            names, profile, self.fleet, self.suite.services, self.suite.clock, time_zone=time_zone
+        devices = Device.register(
+            names, profile, self.fleet, self.suite, self._streams, time_zone=time_zone, built_in=built_in
         )
         self._devices += devices
         return devices
@@ -109,7 +117,8 @@ class Dormouse:
     def advance(self, duration: Duration) -> datetime:
         """Advances the time of the suite, and returns it.
 
-        The clock stops at each deadline, and goes on when the devices of the test have answered.
+        The clock stops at each deadline, and goes on when the devices of the test have answered. Built-in devices
+        answer by themselves, so they need no stop.
 
         Args:
             duration: for example ``"10m"``, or a number of seconds.
@@ -134,56 +143,71 @@ class Dormouse:
         rfc3339(time)
         self.settle()
         now = clock.now
-        deadlines = {device: device.next_deadline() for device in self._devices}
         while now < time:
-            stops = [stop for stop in (*deadlines.values(), clock.next_work) if stop is not None and stop > now]
-            stop = min((*stops, time))
             begin = now
-            # The suite counts milliseconds.
-            now = clock.step(max((stop - now).total_seconds(), 0.001))
-            if clock.run_due(now):
-                clock.wait()
-            for device in self._settle_since(begin):
-                deadlines[device] = device.next_deadline()
+            if self._may_hold:
+                stop = min(time, clock.next_work or time)
+                # The suite counts milliseconds.
+                now = clock.step(max((stop - now).total_seconds(), 0.001))
+                if clock.run_due(now):
+                    clock.wait()
+            else:
+                now, unanswered = clock.advance(max((time - now).total_seconds(), 0.001))
+                slow = sorted({device.name for device in self._devices}.intersection(unanswered))
+                if slow:
+                    raise NotSettled(f"no answer within 30 s of real time: {', '.join(slow)}")
+            self._settle_since(begin)
         return now
 
-    def _settle_since(self, begin: datetime) -> list[Device]:
-        """Settles the devices that have events since a time, and returns them.
+    @property
+    def _may_hold(self) -> bool:
+        """Whether an app keeps a wake open on purpose. The suite would wait for its end while the clock stands."""
+        return self.suite.clock.next_work is not None or any(device.side.handlers.may_hold for device in self._devices)
+
+    def _settle_since(self, begin: datetime) -> None:
+        """Settles the devices that have events since a time.
 
         An answer is an event, and code in a wake may push to another device. So it ends when no device has a new event.
         """
+        live = [device for device in self._devices if device.built_in is None]
         seen: dict[str, str] = {}
-        while True:
+        while live:
             latest = latest_events(self.suite.services, begin, self.fleet)
-            changed = [device for device in self._devices if latest.get(device.name) != seen.get(device.name)]
+            changed = [device for device in live if latest.get(device.name) != seen.get(device.name)]
             if not changed:
-                return [device for device in self._devices if device.name in seen]
+                return
             settle(self.suite.clock, changed)
             seen = latest
 
     # The end.
 
-    def report(self) -> list[tuple[str, str]]:
-        """Returns titles and texts about each device, for the message of a failure."""
+    def report(self, first: Sequence[Device] = ()) -> list[tuple[str, str]]:
+        """Returns titles and texts about devices, for the message of a failure.
+
+        Args:
+            first: the devices that the failed code names. They come first, because a message has few of many devices.
+        """
+        devices = list(dict.fromkeys([*(device for device in first if device in self._devices), *self._devices]))
         sections: list[tuple[str, str]] = []
-        for device in self._devices:
+        for device in devices[:_REPORTED]:
             sections.append((f"Dormouse: why, {device.name}", _tried(device.why)))
             sections.append((f"Dormouse: timeline of {device.name}", _tried(device.timeline)))
+        if len(devices) > _REPORTED:
+            rest = f"{len(devices) - _REPORTED} other devices of {self.fleet} are not shown: see Device.why()"
+            sections.append(("Dormouse: other devices", rest))
         return sections
 
     def close(self) -> None:
         """Removes the devices and the published files. The log keeps their events."""
         self.suite.clock.forget_work()
         errors: list[str] = []
-        for device in self._devices:
-            device.side.streams.closing()
+        self._streams.closing()
         try:
             while self._devices and self._remove().status == 202:
                 pass
         except DormouseError as error:
             errors.append(str(error))
-        for device in self._devices:
-            device.side.streams.close()
+        self._streams.close()
         for where in self._published:
             try:
                 self.suite.services.call("DELETE", "transfer", where)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from .clock import Clock
 from .durations import rfc3339
-from .problems import NotSettled
-from .services import Services
+from .problems import NotSettled, Problem
+from .services import Services, path
 
 if TYPE_CHECKING:
     from .device import Device
@@ -49,14 +49,18 @@ def _is_idle(answers: tuple[int, int]) -> bool:
 
 def unanswered(device: Device) -> list[str]:
     """Returns what a device must still do now. What its apps leave undone on purpose does not count."""
+    if device.built_in is not None:
+        return []
     device.side.streams.check()
     state = device.state
     online = state.flag("isPoweredOn") and state.record("conditions").record("network").text("kind") != "none"
     missing: list[str] = []
     if not device.side.streams.is_open("orders"):
         missing.append("the stream of orders is not connected")
-    if device.side.streams.is_open("notifications") != online:
-        missing.append("the stream of notifications is " + ("not connected" if online else "still connected"))
+    if not device.side.streams.is_open("notifications"):
+        missing.append("the stream of notifications is not connected")
+    elif not device.side.connected(online, lambda: _is_connected(device)):
+        missing.append("it is not connected to push")
     for name, app in state.entries("apps").items():
         for callback in app.records("pendingCallbacks"):
             if "deadline" in callback:
@@ -70,6 +74,17 @@ def unanswered(device: Device) -> list[str]:
     for installed in device.apps:
         missing += installed.unanswered(state.record("apps").record(installed.identifier), online)
     return [f"{device.name}: {text}" for text in missing]
+
+
+def _is_connected(device: Device) -> bool:
+    where = path("v1", "devices", device.name, "state") + "?service=push"
+    try:
+        state = device.services.call("GET", "ops", where).record.record("state")
+    except Problem as problem:
+        if problem.status != 404:  # `push` does not know the device yet.
+            raise
+        return False
+    return "connection" in state
 
 
 def latest_events(services: Services, begin: datetime, fleet: str) -> dict[str, str]:
