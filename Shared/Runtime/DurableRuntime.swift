@@ -122,12 +122,19 @@ public final class DurableRuntime<M: Machine>: Service {
     }
 
     /// Returns the stored state of an aggregate with the offset of its last event; nil before its first event.
+    ///
+    /// It also reads the clock. An answer about the state may need the time, and this process may not have heard of the
+    /// last advance yet.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
         let statement = Statement(
             "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
         let partition = engine.inbox(of: key).partition
-        let rows = try await pool.execute(Query(statement, [.int4(Int32(partition)), .text(key.description)]))
-        guard let row = rows.first else { return nil }
+        let asked = ContinuousClock.now
+        let rows = try await pool.execute([
+            Query(statement, [.int4(Int32(partition)), .text(key.description)]), Query(SharedClock.read),
+        ])
+        clock.take(try ClockSample(rows[1][0], realAt: 4, asked: asked))
+        guard let row = rows[0].first else { return nil }
         let stored = try StoredState(row)
         // This upgrades an older state for one answer. The sweeper or a batch stores it.
         let aggregate: Aggregate<M>

@@ -51,6 +51,23 @@ private struct SkewedClock: SuiteClock {
         await fixture.pool.close()
     }
 
+    @Test func `a read state comes with a clock that knows the last advance`() async throws {
+        let fixture = try await RuntimeFixture()
+        let clock = SharedClock()
+        try await fixture.running(clock: clock) { runtime in
+            _ = try await runtime.submit(.add(1, to: "a"))
+            let moment = Instant(milliseconds: 4_000_000_000_000)
+            // No notification tells the process.
+            _ = try await fixture.pool.execute(
+                Query(
+                    Statement("UPDATE bus.clock SET is_virtual = true, rate = 0, virtual_epoch = $1"),
+                    [.int(Int(moment.milliseconds))]))
+            _ = try await runtime.state(.device("b"))
+            #expect(clock.now == moment)
+        }
+        await fixture.pool.close()
+    }
+
     @Test func `no other member can take a lease within its term`() async throws {
         let fixture = try await RuntimeFixture()
         func acquire(_ member: UUID) async throws -> Int {
