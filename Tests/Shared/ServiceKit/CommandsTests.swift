@@ -136,7 +136,7 @@ struct Amount: Record {
             #expect(try await TokenIssuer.rotate(service.pool, issuer: "counter") == "counter-2")
             try await issuer.refresh()
             let new = try await issuer.device("d1", fleet: "f1", position: 0)
-            #expect(issuer.keySet["keys"]?.array?.compactMap { $0["kid"]?.string } == ["counter-1", "counter-2"])
+            #expect(issuer.keySet["keys"]?.items?.compactMap { $0["kid"]?.string } == ["counter-1", "counter-2"])
             for token in [old, new] { #expect(try await service.add(1, to: "d1", as: token).status == 200) }
             #expect(try await TokenIssuer.voidOld(service.pool, issuer: "counter") == ["counter-1"])
             try await eventually(describe: "the token of the voided key is refused") {
