@@ -192,6 +192,7 @@ package struct TransferLife: Life {
         case 25:
             return .createUpload(
                 claim, url: "http://files.example/uploads/\(roll(9))" + (roll(4) == 0 ? Self.longest : ""))
+        case 29: return .receiveInformational(claim, InformationalResponse(status: 100 + roll(100)))
         case 27: return roll(2) == 0 ? .becomeDownload(place) : .endExtension(app: app, session: id)
         case 28:
             return .cancelBySystem(place, CancellationReason.allCases[roll(CancellationReason.allCases.count)])

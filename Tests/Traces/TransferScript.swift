@@ -163,6 +163,7 @@ extension TraceScript<TransferMachine> {
         case "receive":
             let blank: JSON = ["acceptsRanges": true]
             return .receiveResponse(claim, try ResponseHead(json: blank.overlaid(with: with)))
+        case "inform": return .receiveInformational(claim, try InformationalResponse(json: with))
         case "report": return .report(claim, total: total)
         case "finish": return .finish(claim, total: total, sha256: "00")
         case "fail": return .fail(claim, total: total, try AttemptEnd(json: try #require(with["end"])))

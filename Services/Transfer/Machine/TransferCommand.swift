@@ -53,6 +53,8 @@ public enum TransferCommand: Sendable, Equatable {
     case startAttempt(AttemptClaim)
     /// Reports the head of the response.
     case receiveResponse(AttemptClaim, ResponseHead)
+    /// Reports an informational response. Only an app that runs and whose generation has the callback learns of it.
+    case receiveInformational(AttemptClaim, InformationalResponse)
     /// Reports a redirect. The worker follows it unless the command ends the attempt.
     case followRedirect(AttemptClaim, Redirect)
     /// Reports the URL of the resource that the server created for an upload.

@@ -55,6 +55,7 @@ extension TransferMachine {
         case .attemptStarted(let event): apply(event, at: time)
         case .attemptEnded(let event): apply(event)
         case .responseReceived(let event): apply(event)
+        case .informationalReceived: break
         case .redirectFollowed(let event):
             change(event) { task in
                 task.currentURL = String(event.url.prefix(Self.keptURL))

@@ -128,6 +128,7 @@ extension Decision<TransferMachine> {
             try answerDelayedRequest(taskKey, disposition, request)
         case .startAttempt(let attempt): try start(attempt)
         case .receiveResponse(let attempt, let head): try receive(attempt, head)
+        case .receiveInformational(let attempt, let response): try receive(attempt, informational: response)
         case .answerRedirect(let taskKey, let disposition): try answerRedirect(taskKey, disposition)
         case .followRedirect(let attempt, let redirect): try follow(attempt, redirect)
         case .createUpload(let attempt, let url): try createUpload(attempt, url)

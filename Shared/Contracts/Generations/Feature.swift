@@ -110,6 +110,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `UNNotificationInterruptionLevel`, iOS 15.0.
     case interruptionLevels
+    /// Informational responses of servers, which the delegate of a task gets.
+    ///
+    /// Source: Apple, `urlSession(_:task:didReceiveInformationalResponse:)`, iOS 17.0.
+    case informationalResponses
     /// Notifications for Live Activities.
     ///
     /// Source: Apple, "ActivityKit", iOS 16.1.
@@ -268,6 +272,7 @@ public enum Feature: String, WireEnum {
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
         case .locationMonitors: Span("CLMonitor", since: 17)
         case .locationPushes: Span("location pushes", since: 15)
+        case .informationalResponses: Span("informational responses", since: 17)
         case .lowDataMode: Span("Low Data Mode", since: 13)
         case .lowPowerMode: Span("Low Power Mode", since: 9)
         case .newsstand: Span("Newsstand", until: 8)

@@ -44,9 +44,12 @@ public enum NotificationOpening: String, WireEnum {
 public struct BuiltInTransfers: Record, Equatable {
     /// The size in bytes of a download whose task states no `countOfBytesClientExpectsToReceive`.
     public var bytes: Defaulted<Int> = 1_000_000
+    /// The status of an informational response before each response, from iOS 17; none if missing.
+    public var informationalStatus: Int?
 
     enum Constraints {
         static let bytes: Constraint<Int> = .range(0...1_000_000_000_000)
+        static let informationalStatus: Constraint<Int> = .range(102...199)
     }
 }
 

@@ -125,6 +125,22 @@ public struct ResponseHead: Record, Equatable {
     public var status = 0
 }
 
+/// The head of an informational response. Its other fields are not kept.
+public struct InformationalResponse: Record, Equatable {
+    /// `Link`: the early hints of status 103; nil if the server did not send it.
+    public var link: String?
+    /// `Location`: the resource of an upload, of status 104; nil if the server did not send it.
+    public var location: String?
+    /// The HTTP status, from 100 to 199.
+    public var status = 100
+
+    public init(status: Int = 100, link: String? = nil, location: String? = nil) {
+        self.link = link
+        self.location = location
+        self.status = status
+    }
+}
+
 /// An `NSError` of the URL loading system.
 public struct TransferFailure: Record, Equatable {
     /// The error domain of all transfer failures.

@@ -40,6 +40,17 @@ extension TransferEvent {
         public var restarts = false
     }
 
+    /// The delegate got an informational response: `urlSession(_:task:didReceiveInformationalResponse:)`.
+    ///
+    /// Source: RFC 9110, section 15.2: interim responses, which precede the final one.
+    public struct InformationalReceived: TransferTaskEventData {
+        public static let type = "transfer.informational.received"
+
+        public var taskKey: Flattened<TaskKey>
+        public var epoch: Int
+        public var response = InformationalResponse()
+    }
+
     /// Received bytes were stored durably: `didWriteData` for a download, the response body for an upload.
     public struct ProgressMade: TransferTaskEventData {
         public static let type = "transfer.progress.made"

@@ -21,6 +21,7 @@ public enum TransferEvent: EventFamily {
     case attemptStarted(AttemptStarted)
     case attemptEnded(AttemptEnded)
     case responseReceived(ResponseReceived)
+    case informationalReceived(InformationalReceived)
     case progressMade(ProgressMade)
     case bodySent(BodySent)
     case uploadCreated(UploadCreated)

@@ -24,6 +24,7 @@ import Timeline
         (.interruptionLevels, .ios15, nil), (.liveActivities, .ios16, nil),
         (.locationFlag, .ios9, nil),
         (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),
+        (.informationalResponses, .ios17, nil),
         (.newsstand, .ios6, .ios7), (.notificationActions, .ios9, nil),
         (.notificationServiceExtension, .ios12, nil), (.textInputActions, .ios9, nil), (.prewarming, .ios15, nil),
         (.processingAfterForceQuit, .ios18, nil),

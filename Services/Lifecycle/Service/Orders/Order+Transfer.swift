@@ -5,7 +5,7 @@ extension TransferEvent: OrderGiver {
     static let orderTypes: Set<String> = [
         EventsDelivered.type, ProgressMade.type, ResponseReceived.type, BodySent.type, ProgressReported.type,
         DownloadFinished.type, ChallengePresented.type, DelayedRequestPresented.type,
-        RedirectPresented.type, SessionEnded.type,
+        RedirectPresented.type, InformationalReceived.type, SessionEnded.type,
     ]
 
     /// The callbacks of a session's delegate (URLSessionTaskDelegate, URLSessionDownloadDelegate).
@@ -20,6 +20,7 @@ extension TransferEvent: OrderGiver {
         case .challengePresented(let event): event.orderContent
         case .delayedRequestPresented(let event): event.orderContent
         case .redirectPresented(let event): event.orderContent
+        case .informationalReceived(let event): event.orderContent
         case .sessionEnded(let event): event.orderContent
         default: nil
         }
@@ -141,6 +142,18 @@ extension TransferEvent.RedirectPresented {
         OrderContent(
             ["willPerformHTTPRedirection"], deadline: until,
             place + [.init("method", .string(method)), .init("status", .int(status)), .init("url", .string(url))])
+    }
+}
+
+extension TransferEvent.InformationalReceived {
+    fileprivate var orderContent: OrderContent? {
+        OrderContent(
+            ["didReceiveInformationalResponse"],
+            place + [
+                .init("link", response.link.map { .string($0) } ?? .null),
+                .init("location", response.location.map { .string($0) } ?? .null),
+                .init("status", .int(response.status)),
+            ])
     }
 }
 

@@ -42,6 +42,22 @@ extension Decision<TransferMachine> {
                 }))
     }
 
+    /// Tells the delegate of an informational response. An app without code that runs does not learn of it later (our
+    /// choice).
+    mutating func receive(
+        _ claim: AttemptClaim, informational response: InformationalResponse
+    ) throws(TransferRefusal) {
+        _ = try claimed(claim)
+        guard policy.generations[state.profile].has(.informationalResponses), isListening(claim.taskKey.sessionKey)
+        else { return }
+        emit(
+            .informationalReceived(
+                .init(claim.taskKey) { event in
+                    event.epoch = claim.epoch
+                    event.response = response
+                }))
+    }
+
     mutating func report(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
         let task = try claimed(claim)
         let written = total - task.bytesReceived

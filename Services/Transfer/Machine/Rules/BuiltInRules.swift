@@ -76,7 +76,12 @@ extension Decision<TransferMachine> {
         guard let attempt = task.attempt else { return }
         let claim = AttemptClaim(taskKey, epoch: attempt.epoch, worker: TransferMachine.builtInWorker)
         // The attempt has no worker yet, so nothing refuses the claim.
-        do throws(TransferRefusal) { try start(claim) } catch { return }
+        do throws(TransferRefusal) {
+            try start(claim)
+            if let status = transfers.informationalStatus {
+                try receive(claim, informational: InformationalResponse(status: status))
+            }
+        } catch { return }
         guard task.kind == .download else { return }
         let size = task.request.countOfBytesClientExpectsToReceive ?? transfers.bytes
         respond(taskKey, ResponseHead(bytes: size.heldToBytes, from: min(attempt.from, size.heldToBytes)))

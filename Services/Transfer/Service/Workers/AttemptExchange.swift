@@ -114,16 +114,51 @@ struct AttemptExchange: Sendable {
             refusedRedirect: order.task.refusesRedirect ? order.task.allowedRedirects : nil)
     }
 
-    /// Runs a fetch and stores its response.
+    /// Runs a fetch, reports its informational responses, and stores its response.
     ///
     /// - Parameter check: throws a ``FetchFailure`` for a response that is not the result.
     /// - Returns: whether the bytes have the digest that the server sent; true if it sent none.
     func run(
         _ fetch: HTTPFetch, to reception: ResponseReceiver, check: (HTTPClientResponse) throws -> Void = { _ in }
     ) async throws -> Bool {
+        let (responses, response) = AsyncStream<InformationalResponse>.makeStream(
+            bufferingPolicy: .bufferingOldest(InformationalResponse.most))
+        var fetch = fetch
+        fetch.onInterim = { [onInterim = fetch.onInterim] interim, url in
+            onInterim?(interim, url)
+            if let found = InformationalResponse(interim) { response.yield(found) }
+        }
+        return try await withThrowingTaskGroup(of: Void.self) { [fetch, runner] group in
+            group.addTask {
+                for await found in responses.prefix(InformationalResponse.most) {
+                    try await runner.submit(.receiveInformational(runner.claim, found))
+                }
+            }
+            let outcome: Result<Bool, any Error>
+            do {
+                outcome = .success(
+                    try await receive(fetch, to: reception) { head in
+                        // The delegate gets informational responses before the final one.
+                        response.finish()
+                        try await group.waitForAll()
+                        try check(head)
+                    })
+            } catch { outcome = .failure(error) }
+            response.finish()
+            try await group.waitForAll()
+            return try outcome.get()
+        }
+    }
+
+    /// Runs a fetch and stores its response.
+    ///
+    /// - Parameter prepare: called with the head of the last response before its report.
+    private func receive(
+        _ fetch: HTTPFetch, to reception: ResponseReceiver, prepare: (HTTPClientResponse) async throws -> Void
+    ) async throws -> Bool {
         var digest: ReprDigest?
         try await fetch.run { response in
-            try check(response)
+            try await prepare(response)
             try await accept(response, reception)
             // 416 means that no bytes are left. Its body is not part of the file.
             if response.status == .rangeNotSatisfiable, order.offset > 0 { return }

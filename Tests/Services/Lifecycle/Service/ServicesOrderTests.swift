@@ -78,6 +78,9 @@ import Timeline
                     event.status = 302
                     event.url = "http://h/g"
                 }, to: "d1")
+            try await fixture.append(
+                TransferEvent.InformationalReceived(place) { $0.response = .init(status: 103, link: "</s>") },
+                to: "d1")
             try await fixture.append(TransferEvent.DownloadFinished(place) { $0.until = Self.deadline }, to: "d1")
             try await fixture.append(
                 TransferEvent.EventsDelivered(app: "a", finishesEvents: true, session: "s", tasks: [2, 1]), to: "d1")
@@ -149,6 +152,13 @@ import Timeline
                     [
                         "callbacks": ["willPerformHTTPRedirection"], "method": "GET", "session": "s", "status": 302,
                         "task": 2, "url": "http://h/g",
+                    ]
+                ),
+                (
+                    "callback", "didReceiveInformationalResponse",
+                    [
+                        "callbacks": ["didReceiveInformationalResponse"], "link": "</s>", "location": .null,
+                        "session": "s", "status": 103, "task": 2,
                     ]
                 ),
                 (

@@ -34,6 +34,21 @@ extension ResponseHead {
     }
 }
 
+extension InformationalResponse {
+    /// The most informational responses of one request that are reported (our choice).
+    static let most = 16
+
+    /// Reads an interim response; nil for 101, which the request did not ask for.
+    init?(_ interim: HTTPResponseHead) {
+        guard interim.status != .switchingProtocols else { return nil }
+        /// A field of more than 1,024 bytes counts as absent.
+        func field(_ name: String) -> String? {
+            interim.headers.first(name: name).flatMap { $0.utf8.count <= 1024 ? $0 : nil }
+        }
+        self.init(status: Int(interim.status.code), link: field("Link"), location: field("Location"))
+    }
+}
+
 /// Returns a number of bytes; nil for anything else.
 private func byteCount(_ digits: some StringProtocol) -> Int? {
     // At most 15 digits, so that sums do not overflow.
