@@ -88,7 +88,7 @@ extension PushEvent.NotificationDelivered {
     /// The place of the event that explains why an alert is quiet. The payload explains a passive one.
     fileprivate var quietSources: [PushReasonSource] {
         switch quietCause {
-        case .focus: [.conditions]
+        case .doNotDisturb, .focus: [.conditions]
         case .provisional, .summary: [.settings(of: app)]
         case .passive, nil: []
         }

@@ -8,7 +8,14 @@ extension PushMessage {
     static func interruptionLevel(_ payload: JSON) -> InterruptionLevel {
         let aps = payload["aps"]
         if let level = aps?["interruption-level"]?.string.flatMap({ InterruptionLevel(rawValue: $0) }) { return level }
-        return aps?["sound"]?["critical"]?.int == 1 ? .critical : .active
+        return hasCriticalSound(payload) ? .critical : .active
+    }
+
+    /// Whether the sound has the flag `critical`. Only before its acknowledgement is the payload known.
+    var hasCriticalSound: Bool { Self.hasCriticalSound(payload) }
+
+    private static func hasCriticalSound(_ payload: JSON) -> Bool {
+        payload["aps"]?["sound"]?["critical"]?.int == 1
     }
 
     /// Returns the number for the icon of the app; nil if the payload has none, or one that is out of range.

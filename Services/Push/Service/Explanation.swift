@@ -29,6 +29,8 @@ struct Explanation: Record {
     /// The forecasts by push type. `alert` has priority 10, `alertByPower` 5, `alertWithoutWaking` 1. Only the types for
     /// which the app has a token.
     var forecast: OrderedDictionary<String, Outcome> = [:]
+    /// Do Not Disturb, if it was reported.
+    var doNotDisturb: DoNotDisturb?
     /// Whether a Focus of the user is on.
     var focus = false
     var lowPowerMode = false
@@ -56,6 +58,7 @@ struct Explanation: Record {
         serviceExtension = record.hasServiceExtension
         online = state.isOnline
         powerFriendly = state.isPowerFriendly
+        doNotDisturb = state.conditions.doNotDisturb
         focus = state.conditions.focus?.state == .on
         lowPowerMode = state.conditions.lowPowerMode
         if record.notifications.scheduledDelivery == .on { nextSummaryAt = state.nextSummary(after: now, policy) }

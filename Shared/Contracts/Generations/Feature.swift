@@ -77,6 +77,10 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `UNAuthorizationOptions.criticalAlert`, iOS 12.0.
     case criticalAlerts
+    /// Do Not Disturb silences alerts. From iOS 15 it is a Focus.
+    ///
+    /// Source: secondary sources. Apple's page about `UNNotificationInterruptionLevel.critical` names it.
+    case doNotDisturb
     /// `earliestBeginDate` of a task of a background session, and `willBeginDelayedRequest` of its delegate.
     ///
     /// Source: Apple, `URLSessionTask.earliestBeginDate` and
@@ -106,14 +110,14 @@ public enum Feature: String, WireEnum {
     ///
     /// Source: Apple, `BGHealthResearchTask`, iOS 17.0.
     case healthResearchTasks
-    /// The interruption level of a notification.
-    ///
-    /// Source: Apple, `UNNotificationInterruptionLevel`, iOS 15.0.
-    case interruptionLevels
     /// Informational responses of servers, which the delegate of a task gets.
     ///
     /// Source: Apple, `urlSession(_:task:didReceiveInformationalResponse:)`, iOS 17.0.
     case informationalResponses
+    /// The interruption level of a notification.
+    ///
+    /// Source: Apple, `UNNotificationInterruptionLevel`, iOS 15.0.
+    case interruptionLevels
     /// Notifications for Live Activities.
     ///
     /// Source: Apple, "ActivityKit", iOS 16.1.
@@ -260,6 +264,7 @@ public enum Feature: String, WireEnum {
         case .continuedProcessingTasks: Span("continued processing tasks", since: 26)
         case .controlPushes: Span("pushes for controls", since: 18)
         case .criticalAlerts: Span("critical alerts", since: 12)
+        case .doNotDisturb: Span("Do Not Disturb", until: 14)
         case .earliestBeginDate: Span("earliestBeginDate", since: 11)
         case .ephemeralAuthorization: Span("ephemeral authorization", since: 14)
         case .expensiveNetworkAccess: Span("allowsExpensiveNetworkAccess", since: 13)
@@ -267,12 +272,12 @@ public enum Feature: String, WireEnum {
         case .focus: Span("Focus", since: 15)
         case .healthDelivery: Span("background delivery of HealthKit", since: 8)
         case .healthResearchTasks: Span("health research tasks", since: 17)
+        case .informationalResponses: Span("informational responses", since: 17)
         case .interruptionLevels: Span("interruption levels", since: 15)
         case .liveActivities: Span("Live Activities", since: 16)
         case .locationFlag: Span("allowsBackgroundLocationUpdates", since: 9)
         case .locationMonitors: Span("CLMonitor", since: 17)
         case .locationPushes: Span("location pushes", since: 15)
-        case .informationalResponses: Span("informational responses", since: 17)
         case .lowDataMode: Span("Low Data Mode", since: 13)
         case .lowPowerMode: Span("Low Power Mode", since: 9)
         case .newsstand: Span("Newsstand", until: 8)

@@ -6,6 +6,8 @@ public struct Conditions: Record, Equatable {
     /// The iBeacons in range.
     public var beacons: [Beacon]?
     public var bluetooth: Switch?
+    /// Do Not Disturb, until iOS 14.
+    public var doNotDisturb: DoNotDisturb?
     /// The Focus of the user, from iOS 15.
     public var focus: Focus?
     public var location: Location?
@@ -47,10 +49,20 @@ public struct Conditions: Record, Equatable {
         merged.location = report.location ?? location
         merged.beacons = report.beacons ?? beacons
         merged.bluetooth = report.bluetooth ?? bluetooth
+        merged.doNotDisturb = report.doNotDisturb ?? doNotDisturb
         merged.focus = report.focus ?? focus
         merged.tower = report.tower ?? tower
         return merged
     }
+}
+
+/// Do Not Disturb, with its setting "Silence". From iOS 15 it is a Focus.
+public enum DoNotDisturb: String, WireEnum {
+    case off
+    /// Alerts are silent while the device is locked.
+    case whileLocked
+    /// Alerts are always silent.
+    case always
 }
 
 /// A Focus, such as Work or Do Not Disturb: it silences alerts (Apple, "Managing notifications").

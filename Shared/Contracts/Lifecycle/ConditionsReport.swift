@@ -6,6 +6,7 @@ public struct ConditionsReport: Record, Equatable {
     /// The iBeacons in range; at most 20 (our choice).
     public var beacons: [Beacon]?
     public var bluetooth: Switch?
+    public var doNotDisturb: DoNotDisturb?
     public var focus: FocusReport?
     public var location: Location?
     public var locked: Bool?
@@ -32,6 +33,7 @@ public struct ConditionsReport: Record, Equatable {
         conditions.location = location
         conditions.beacons = beacons
         conditions.bluetooth = bluetooth
+        conditions.doNotDisturb = doNotDisturb
         conditions.focus = focus.map { $0.completed(by: current.focus ?? Focus()) }
         conditions.tower = tower
         return conditions

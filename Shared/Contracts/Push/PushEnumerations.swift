@@ -98,6 +98,8 @@ public enum InterruptionLevel: String, WireEnum {
 
 /// Why a device does not light up its screen and plays no sound for an alert.
 public enum QuietCause: String, WireEnum {
+    /// Do Not Disturb is on.
+    case doNotDisturb
     /// A Focus of the user silences the app.
     case focus
     /// The interruption level.

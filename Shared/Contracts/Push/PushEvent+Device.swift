@@ -26,6 +26,8 @@ extension PushEvent {
         public static let type = "push.conditions.changed"
 
         public var charging: Bool
+        /// Do Not Disturb; nil if it was never reported.
+        public var doNotDisturb: DoNotDisturb?
         /// The Focus of the user; nil if it was never reported.
         public var focus: Focus?
         public var locked: Bool

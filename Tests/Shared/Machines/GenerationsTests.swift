@@ -20,7 +20,7 @@ import Timeline
         (.criticalAlerts, .ios12, nil), (.ephemeralAuthorization, .ios15, nil),
         (.earliestBeginDate, .ios12, nil), (.expensiveNetworkAccess, .ios13, nil),
         (.fileProviderPushes, .ios12, nil), (.healthDelivery, .ios9, nil), (.healthResearchTasks, .ios17, nil),
-        (.focus, .ios15, nil), (.scheduledSummary, .ios15, nil),
+        (.doNotDisturb, .ios6, .ios13), (.focus, .ios15, nil), (.scheduledSummary, .ios15, nil),
         (.interruptionLevels, .ios15, nil), (.liveActivities, .ios16, nil),
         (.locationFlag, .ios9, nil),
         (.locationPushes, .ios15, nil), (.lowDataMode, .ios13, nil), (.lowPowerMode, .ios9, nil),

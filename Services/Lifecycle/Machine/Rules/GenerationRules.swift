@@ -13,6 +13,7 @@ extension Decision<LifecycleMachine> {
 
     /// Throws if a report switches a mode on that the generation lacks. That a missing mode is off is true.
     func requireModes(of report: ConditionsReport) throws(LifecycleRefusal) {
+        if let doNotDisturb = report.doNotDisturb, doNotDisturb != .off { try require(.doNotDisturb) }
         if report.focus?.state == .on { try require(.focus) }
         if report.lowPowerMode == true { try require(.lowPowerMode) }
         if report.network?.constrained == true { try require(.lowDataMode) }

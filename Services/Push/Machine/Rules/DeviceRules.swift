@@ -51,6 +51,7 @@ extension Decision<PushMachine> {
     private mutating func take(_ report: Conditions) {
         change { conditions in
             conditions.charging = report.battery?.charging ?? conditions.charging
+            conditions.doNotDisturb = report.doNotDisturb ?? conditions.doNotDisturb
             conditions.focus = report.focus ?? conditions.focus
             conditions.locked = report.locked ?? conditions.locked
             conditions.lowPowerMode = report.lowPowerMode ?? conditions.lowPowerMode
