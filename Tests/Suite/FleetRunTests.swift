@@ -24,4 +24,27 @@ import Testing
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         try await suite.cluster.destroy()
     }
+
+    @Test func `devices talk in channels and upload videos`() async throws {
+        let suite = try await RunningSuite.start()
+        let fleet = try suite.startFleet(devices: 30)
+        /// Waits until the log has events of a type.
+        func hear(_ type: String, _ condition: String = "true") async throws {
+            try await eventually(within: 120, describe: "\(type) \(condition)") {
+                let query = "SELECT count(*) > 0 FROM bus.events WHERE type = '\(type)' AND \(condition)"
+                return try await suite.cluster.sql(query, database: suite.database).hasPrefix("t")
+            }
+        }
+        try await hear("push.token.registered", "data ->> 'kind' = 'pushtotalk'")
+        try await hear("lifecycle.wake.completed", "data ->> 'pushResult' = 'activeRemoteParticipant'")
+        try await hear("transfer.upload.created")
+        try await hear("transfer.task.completed", "data ->> 'status' = '201'")
+        let (status, words, summary) = try await fleet.finish()
+        #expect(status == .exited(0), "\(words)")
+        #expect(summary["ok"]?.bool == true, "\(words)")
+        #expect(summary["talks"]?.int ?? 0 > 0, "\(words)")
+        #expect(summary["uploads"]?.int ?? 0 > 0, "\(words)")
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
 }

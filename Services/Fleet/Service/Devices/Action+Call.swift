@@ -13,6 +13,8 @@ public struct Call: Sendable, Equatable {
     public var query = ""
     /// The documents of a body in NDJSON; nil for any other body.
     public var lines: [JSON]?
+    /// The bytes of a body that is a file; nil for any other body.
+    public var file: [UInt8]?
 
     public init(_ service: ServiceName, _ method: String, _ route: String, _ parameters: [String], _ body: JSON? = nil)
     {
@@ -40,14 +42,27 @@ public struct Call: Sendable, Equatable {
     }
 }
 
+/// The addresses of `transfer` for the transfers of apps.
+public struct TransferAddresses: Sendable, Equatable {
+    /// The credential of uploads; empty without authentication.
+    public var credential = ""
+    /// The URL of downloads.
+    public var download = ""
+    /// The URL that creates uploads.
+    public var uploads = ""
+
+    public init() {}
+}
+
 extension Action {
     /// The name of the background session of each app.
     static let session = "downloads"
+    /// The name and the bytes of the file that an app uploads.
+    static let video = "video"
+    static let videoBytes = [UInt8](repeating: 7, count: 1 << 20)
 
     /// Returns the request that performs the action.
-    ///
-    /// - Parameter url: the URL of downloads.
-    public func call(from device: String, downloading url: String) -> Call {
+    public func call(from device: String, to transfer: TransferAddresses) -> Call {
         let root = "/v1/devices/{device}"
         let ofApp = root + "/apps/{app}"
         switch self {
@@ -114,13 +129,38 @@ extension Action {
         case .download(let app):
             return Call(
                 .transfer, "POST", ofApp + "/sessions/{session}/downloads", [device, app, Self.session],
-                ["url": .string(url), "resume": true])
+                ["url": .string(transfer.download), "resume": true])
+        case .storeFile(let app):
+            var call = Call(.transfer, "PUT", ofApp + "/files/{name}", [device, app, Self.video])
+            call.file = Self.videoBytes
+            return call
+        case .upload(let app):
+            let authorization: JSON =
+                transfer.credential.isEmpty ? [:] : ["Authorization": .string("Bearer " + transfer.credential)]
+            return Call(
+                .transfer, "POST", ofApp + "/sessions/{session}/uploads", [device, app, Self.session],
+                [
+                    "file": .string(Self.video), "headers": authorization, "resume": true,
+                    "url": .string(transfer.uploads),
+                ])
+        case .pauseUpload(let app, let task):
+            return Call(
+                .transfer, "POST", ofApp + "/sessions/{session}/tasks/{task}/cancel-by-producing-resume-data",
+                [device, app, Self.session, String(task)])
+        case .continueUpload(let app, let resumeData):
+            return Call(
+                .transfer, "POST", ofApp + "/sessions/{session}/uploads", [device, app, Self.session],
+                ["resume": true, "resumeData": .string(resumeData)])
         case .answerChallenge(let app, let challenge):
             return Call(
                 .transfer, "POST", ofApp + "/challenges/{challenge}", [device, app, challenge],
                 ["disposition": "performDefaultHandling"])
         case .register(let app):
             return Call(.push, "PUT", ofApp + "/registration", [device, app], ["environment": "sandbox"])
+        case .joinChannel(let app):
+            return Call(
+                .push, "PUT", ofApp + "/registration", [device, app],
+                ["environment": "sandbox", "kind": "pushtotalk"])
         case .requestAuthorization(let app, let isAllowed):
             return Call(
                 .lifecycle, "POST", ofApp + "/authorization-requests", [device, app],

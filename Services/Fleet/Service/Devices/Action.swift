@@ -36,9 +36,17 @@ public enum Action: Sendable, Equatable {
     /// Sets the minimum background fetch interval.
     case setInterval(app: String, AppModel.FetchInterval)
     case download(app: String)
+    /// Stores the file of an upload.
+    case storeFile(app: String)
+    case upload(app: String)
+    /// Cancels an upload, which continues later from its resume data.
+    case pauseUpload(app: String, task: Int)
+    case continueUpload(app: String, resumeData: String)
     case answerChallenge(app: String, challenge: String)
     /// Registers for notifications.
     case register(app: String)
+    /// Joins the Push to Talk channel of the app.
+    case joinChannel(app: String)
     /// Asks the user for authorization to send notifications, with the answer of the user.
     case requestAuthorization(app: String, isAllowed: Bool)
     /// Sets the notification categories.
@@ -49,14 +57,14 @@ public enum Action: Sendable, Equatable {
         switch self {
         case .monitorSignificantChanges(let app), .startWaiting(let app, _): app
         case .changeLocation: nil
-        case .register(let app), .requestAuthorization(let app, _), .setCategories(let app): app
+        case .register(let app), .joinChannel(let app), .requestAuthorization(let app, _), .setCategories(let app): app
         case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .cancelExport, .keepAlive,
             .occur:
             nil
         case .completeCallback(let app, _, _), .beginTask(let app, _), .endTask(let app, _),
             .completeWake(let app, _, _), .export(let app, _), .reportProgress(let app, _, _, _), .openSession(let app),
-            .download(let app), .answerChallenge(let app, _),
-            .setInterval(let app, _):
+            .download(let app), .storeFile(let app), .upload(let app), .pauseUpload(let app, _),
+            .continueUpload(let app, _), .answerChallenge(let app, _), .setInterval(let app, _):
             app
         }
     }

@@ -79,6 +79,8 @@ public struct DeliveredNotification: Sendable, Equatable {
     /// Whether the device neither lights up its screen nor plays a sound.
     public var isQuiet: Bool
     public var isSilent: Bool
+    /// Whether it goes to the code of its app, and never to the user.
+    public var isForApp: Bool
     /// Whether the service extension of the app may change the content.
     public var runsExtension: Bool
     /// Whether the app is on screen, so that its `willPresent` decides about an alert.
@@ -96,6 +98,7 @@ public struct DeliveredNotification: Sendable, Equatable {
         category = document["payload"]?["aps"]?["category"]?.string
         isQuiet = document["quiet"]?.bool ?? false
         isSilent = document["silent"]?.bool ?? false
+        isForApp = ["pushtotalk", "voip"].contains(document["pushType"]?.string)
         wakes = !isSilent && document["payload"]?["aps"]?["content-available"]?.int == 1
         deliveredAt = document["deliveredAt"]?.string.flatMap { Instant($0) }
         runsExtension = document["extensionDeadline"]?.string != nil

@@ -28,6 +28,10 @@ public struct SimulatedApp: Sendable, Equatable {
     var hasAccessory = false
     /// The number of its exports.
     var exports = 0
+    /// The number of its uploads.
+    var uploads = 0
+    /// Whether it is in its Push to Talk channel.
+    var isInChannel = false
     /// The token for notifications; nil until the app has registered.
     public internal(set) var pushToken: String?
     /// The completed downloads whose bytes are counted.
@@ -67,7 +71,9 @@ struct Work: Sendable, Equatable {
         case cancelExport(String)
         // Work of the code of the app.
         case askForLocation, askForNotifications
-        case crash, download, openSession
+        case crash, download, openSession, upload, joinChannel
+        case pauseUpload(Int)
+        case continueUpload(String)
         case completeCallback(String, session: String?)
         case completeWake(String, reason: String)
         case export
@@ -83,7 +89,8 @@ struct Work: Sendable, Equatable {
             case .report, .pickUp, .tryOut, .putDown, .interrupt, .dismiss, .swipe, .keepAlive, .acknowledge, .modify,
                 .open, .reply, .cancelExport:
                 false
-            case .crash, .download, .openSession, .completeCallback, .completeWake, .export, .reportProgress, .endTask,
+            case .crash, .download, .openSession, .upload, .joinChannel, .pauseUpload, .continueUpload,
+                .completeCallback, .completeWake, .export, .reportProgress, .endTask,
                 .answerChallenge, .register:
                 true
             }

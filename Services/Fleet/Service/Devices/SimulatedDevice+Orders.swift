@@ -87,7 +87,7 @@ extension SimulatedDevice {
     private mutating func woken(_ app: Int, _ order: Order, at now: Instant) {
         guard let wake = order.data["wake"]?.string else { return }
         apps[app].wakes.append(wake)
-        let reason = order.data["reason"]?.string ?? order.name
+        let reason = order.isTalk ? Self.talk : order.data["reason"]?.string ?? order.name
         // An invalid limit must not schedule an answer before the order or after more than a day.
         let limit = min(max(.zero, Interval.seconds(order.data["limitSeconds"]?.double ?? 30)), .days(1))
         var answer = min(.milliseconds(300), limit / 4)...min(.seconds(4), limit / 2)
@@ -136,7 +136,7 @@ extension SimulatedDevice {
             shown = acknowledged + random.interval(.milliseconds(200)...(.seconds(2)))
             schedule(.modify(notification.identifier), at: shown)
         }
-        guard !notification.isSilent, !notification.isQuiet, !notification.willPresent,
+        guard !notification.isSilent, !notification.isForApp, !notification.isQuiet, !notification.willPresent,
             let app = index(of: notification.app),
             random.percent(apps[app].model.opensNotifications)
         else { return }
@@ -176,6 +176,15 @@ extension SimulatedDevice {
             guard let app = index(of: name) else { return [] }
             apps[app].pushToken = document["token"]?.string
             return apps[app].model.hasActions && has(.textInputActions) ? [.setCategories(app: name)] : []
+        case (.joinChannel(let name), .done):
+            if let app = index(of: name) { apps[app].isInChannel = true }
+            return []
+        case (.upload(let name), .done(let document, _)):
+            if let app = index(of: name) { considerPause(of: app, document, at: now) }
+            return []
+        case (.pauseUpload(let name, _), .done(let document, _)):
+            if let app = index(of: name) { paused(app, document, at: now) }
+            return []
         case (.requestAuthorization(let name, _), .done):
             if let app = index(of: name) { apps[app].hasAsked = true }
             return []

@@ -26,6 +26,7 @@ extension SimulatedDevice {
             return person.phase(at: pace.peopleTime(at: now)) == .asleep
                 ? [] : unlock(at: now) + [.open(notification: notification)]
         case .tryOut, .putDown, .interrupt, .dismiss, .swipe, .crash, .download, .openSession, .completeCallback,
+            .upload, .pauseUpload, .continueUpload, .joinChannel,
             .completeWake, .endTask, .answerChallenge, .register, .export, .reportProgress, .cancelExport:
             return []
         }
@@ -53,12 +54,16 @@ extension SimulatedDevice {
             return [.transition(app: name, "crash")]
         case .openSession: return [.openSession(app: name)]
         case .download: return [.openSession(app: name), .download(app: name)]
+        case .upload: return upload(app)
+        case .pauseUpload(let task): return [.pauseUpload(app: name, task: task)]
+        case .continueUpload(let data): return [.continueUpload(app: name, resumeData: data)]
+        case .joinChannel: return apps[app].isInChannel ? [] : [.joinChannel(app: name)]
         case .completeCallback(let callback, let session):
             return [.completeCallback(app: name, callback, session: session)]
         case .completeWake(let wake, let reason):
             guard apps[app].wakes.contains(wake) else { return [] }
             apps[app].wakes.removeAll { $0 == wake }
-            return [.completeWake(app: name, wake: wake, result(of: reason))]
+            return [.completeWake(app: name, wake: wake, result(of: reason, of: app))]
         case .export: return export(app, at: now)
         case .reportProgress(let wake, let part, let parts):
             guard apps[app].wakes.contains(wake) else { return [] }
@@ -73,8 +78,9 @@ extension SimulatedDevice {
     }
 
     /// Returns the document that completes a wake with this reason.
-    private mutating func result(of reason: String) -> JSON {
+    private mutating func result(of reason: String, of app: Int) -> JSON {
         switch reason {
+        case Self.talk: answerToTalk(of: app)
         case "fetch", "push":
             ["result": .string(random.percent(60) ? "newData" : random.percent(85) ? "noData" : "failed")]
         case "task": ["success": .bool(random.percent(90))]
@@ -110,6 +116,8 @@ extension SimulatedDevice {
         if services.contains(.push), apps[app].model.takesPushes { wantNotifications(app, at: now) }
         wantLocation(app, at: now)
         wantExport(app, at: now, stay: stay)
+        wantUpload(app, at: now, stay: stay)
+        wantChannel(app, at: now)
         if random.percent(5) { schedule(.interrupt, of: app, at: now + stay / 2) }
         switch apps[app].model.behaviour {
         case .crashes where random.percent(10): schedule(.crash, of: app, at: now + stay / 3)
@@ -144,9 +152,11 @@ extension SimulatedDevice {
         return [.report(surroundings(at: pace.peopleTime(at: now)))]
     }
 
-    /// Returns the conditions at a user time. A generation without Low Power Mode or Focus never has it on.
+    /// Returns the conditions at a user time. A generation without Low Power Mode or Focus never has it on. Before
+    /// Focus, its user has Do Not Disturb instead.
     private func surroundings(at people: Instant) -> Surroundings {
         var surroundings = person.surroundings(at: people, isLocked: isLocked)
+        surroundings.isUndisturbed = surroundings.isFocused && has(.doNotDisturb)
         surroundings.isFocused = surroundings.isFocused && has(.focus)
         surroundings.isLowPowerMode = surroundings.isLowPowerMode && has(.lowPowerMode)
         return surroundings

@@ -55,6 +55,10 @@ public struct AppModel: Sendable, Equatable {
     public var takesPushes: Bool { modes.contains("remote-notification") }
     /// Whether the app asks for the location: the weather, and the game, which has no use for it.
     public var wantsLocation: Bool { behaviour == .neverCompletes || behaviour == .crashes }
+    /// Whether it has a Push to Talk channel, from iOS 16.
+    public var talks: Bool { modes.contains("push-to-talk") }
+    /// Whether it uploads videos.
+    public var uploads: Bool { identifier == "com.example.photos" }
     /// Whether its user exports videos, which takes minutes.
     public var exports: Bool { identifier == "com.example.film" }
     /// The events for which it waits.
@@ -112,7 +116,7 @@ public struct AppModel: Sendable, Equatable {
             "com.example.mail", .wellBehaved, ["fetch", "remote-notification"], reports: true, .minimum, opens: 20,
             taps: 25, .seconds(20)...(.minutes(3))),
         AppModel(
-            "com.example.chat", .wellBehaved, ["remote-notification"], reports: false, nil, opens: 45,
+            "com.example.chat", .wellBehaved, ["push-to-talk", "remote-notification"], reports: false, nil, opens: 45,
             taps: 60, .seconds(10)...(.minutes(2)), hasServiceExtension: true),
         AppModel(
             "com.example.news", .slowHandler, ["fetch", "remote-notification"], reports: true, .seconds(3600),

@@ -7,6 +7,8 @@ public struct Surroundings: Sendable, Equatable {
     public var isCharging: Bool
     /// Whether a Focus silences alerts.
     public var isFocused: Bool
+    /// Whether Do Not Disturb silences alerts while the device is locked, until iOS 14.
+    public var isUndisturbed = false
     public var isLowPowerMode: Bool
     public var network: Network
     public var place: Person.Place
@@ -25,6 +27,7 @@ public struct Surroundings: Sendable, Equatable {
         }
         return [
             "battery": ["level": .double(Double(batteryPercent) / 100), "charging": .bool(isCharging)],
+            "doNotDisturb": isUndisturbed ? "whileLocked" : "off",
             "focus": ["state": isFocused ? "on" : "off"], "lowPowerMode": .bool(isLowPowerMode), "network": network,
             "locked": .bool(isLocked),
             "location": [

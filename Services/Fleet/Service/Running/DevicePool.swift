@@ -103,7 +103,7 @@ actor DevicePool {
 
     private func enqueue(_ actions: [Action], of index: Int, at now: Instant) {
         for action in actions {
-            let service = action.call(from: "", downloading: "").service
+            let service = action.call(from: "", to: TransferAddresses()).service
             phones[index].calls += 1
             let key = "\(run)-\(index)-\(phones[index].calls)"
             phones[index].queues[service, default: RequestQueue()].jobs.append(
@@ -145,8 +145,8 @@ actor DevicePool {
     }
 
     /// Returns the request of a job.
-    func call(of job: Job, downloading url: String) -> Call {
-        job.action.call(from: phones[job.device].device.identifier, downloading: url)
+    func call(of job: Job, to transfer: TransferAddresses) -> Call {
+        job.action.call(from: phones[job.device].device.identifier, to: transfer)
     }
 
     /// Passes the result of a request to its device.
@@ -160,6 +160,11 @@ actor DevicePool {
             let token = document["token"]?.string
         {
             tokens.add(PushToken(token: token, topic: app))
+        }
+        if case (.joinChannel(let app), .done(let document, _)) = (job.action, outcome),
+            let token = document["token"]?.string
+        {
+            tokens.add(PushToken(token: token, topic: app + ".voip-ptt", isOfChannel: true))
         }
         let before = phones[job.device].device.bytesReceived
         let actions = phones[job.device].device.learn(outcome, of: job.action, at: now)

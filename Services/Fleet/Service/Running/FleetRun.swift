@@ -79,7 +79,11 @@ public struct FleetRun: Activity {
             let content = try await setup.placeContent(bytes: options.downloadBytes)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let streams = Streams(client: client, pool: pool, statistics: statistics)
-                let worker = Worker(pool: pool, client: client, statistics: statistics, content: content ?? "")
+                var transfer = TransferAddresses()
+                transfer.credential = client.credential
+                transfer.download = content ?? ""
+                transfer.uploads = (client.endpoints.services[.transfer] ?? "") + "/uploads"
+                let worker = Worker(pool: pool, client: client, statistics: statistics, transfer: transfer)
                 group.addTask { try await beat() }
                 group.addTask { try await streams.followOrders(of: options.fleet) }
                 for _ in 0..<options.concurrency { group.addTask { try await worker.run() } }

@@ -56,7 +56,12 @@ struct Provider: Sendable {
                 let claims = Claims(iss: IssuerClaim(value: teamID), iat: IssuedAtClaim(value: .now))
                 signed = (try await keys.sign(claims, kid: JWKIdentifier(string: keyID)), .now)
             }
-            try await push(to: target, apns, bearer: signed?.token ?? "", isSilent: random.percent(50))
+            let isSilent = random.percent(50)
+            if target.isOfChannel {
+                try await talk(to: target, apns, bearer: signed?.token ?? "")
+            } else {
+                try await push(to: target, apns, bearer: signed?.token ?? "", isSilent: isSilent)
+            }
         }
     }
 
@@ -79,10 +84,24 @@ struct Provider: Sendable {
             isSilent
             ? ["content-available": 1]
             : ["alert": alert, "category": .string(AppModel.category), "mutable-content": 1, "sound": "default"]
-        let payload: JSON = ["aps": aps]
-        let reply = try await caller.client.send(
-            "POST", "\(apns)/3/device/\(target.token)", headers, payload.bytes, type: "application/json")
-        note(reply)
+        try await send(["aps": aps], headers, to: target, apns)
+    }
+
+    /// Sends the push of a participant who begins to speak.
+    private func talk(to target: PushToken, _ apns: String, bearer: String) async throws(CancellationError) {
+        let headers: HTTPHeaders = [
+            "authorization": "bearer " + bearer, "apns-topic": target.topic, "apns-push-type": "pushtotalk",
+            "apns-priority": "10", "apns-expiration": "0",
+        ]
+        try await send(["aps": [:], "activeSpeaker": "Kim"], headers, to: target, apns)
+    }
+
+    private func send(
+        _ payload: JSON, _ headers: HTTPHeaders, to target: PushToken, _ apns: String
+    ) async throws(CancellationError) {
+        note(
+            try await caller.client.send(
+                "POST", "\(apns)/3/device/\(target.token)", headers, payload.bytes, type: "application/json"))
     }
 
     private func note(_ reply: Reply) {

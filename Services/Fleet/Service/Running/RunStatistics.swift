@@ -18,6 +18,11 @@ public struct Counts: Sendable, Equatable {
     public var tasksBegun = 0
     public var downloads = 0
     public var bytes = 0
+    public var uploads = 0
+    /// Uploads that continued from resume data.
+    public var continuedUploads = 0
+    /// Answers to Push to Talk pushes.
+    public var talks = 0
     public var notifications = 0
     public var pushes = 0
     /// Refusals of the provider endpoint by reason.
@@ -57,6 +62,7 @@ public struct Counts: Sendable, Equatable {
             "launches": .int(launches), "suspensions": .int(suspensions), "orders": object(orders),
             "repeatedOrders": .int(repeatedOrders), "wakesCompleted": .int(wakesCompleted), "kills": object(kills),
             "tasksBegun": .int(tasksBegun), "downloads": .int(downloads), "bytes": .int(bytes),
+            "uploads": .int(uploads), "continuedUploads": .int(continuedUploads), "talks": .int(talks),
             "notifications": .int(notifications), "pushes": .int(pushes), "pushRefusals": object(pushRefusals),
             "refusals": object(refusals), "streamsOpened": .int(streamsOpened), "errors": .int(errors),
             "lostOrders": .int(lostOrders), "notOffered": .array(notOffered.sorted().map { .string($0) }),
@@ -104,14 +110,16 @@ public final class RunStatistics: Sendable {
             switch action {
             case .transition(_, "launch"): counts.launches += 1
             case .changeLocation, .monitorSignificantChanges, .requestAuthorization, .startWaiting, .occur: break
-            case .completeWake: counts.wakesCompleted += 1
+            case .completeWake(_, _, let result):
+                counts.wakesCompleted += 1
+                if result["pushResult"] != nil { counts.talks += 1 }
             case .beginTask: counts.tasksBegun += 1
             case .download: counts.downloads += 1
+            case .upload: counts.uploads += 1
+            case .continueUpload: counts.continuedUploads += 1
             case .report, .transition, .swipe, .look, .acknowledge, .modify, .open, .reply, .keepAlive,
-                .completeCallback,
-                .endTask,
-                .openSession, .setInterval, .answerChallenge, .register, .setCategories, .export, .cancelExport,
-                .reportProgress:
+                .completeCallback, .endTask, .openSession, .storeFile, .pauseUpload, .joinChannel, .setInterval,
+                .answerChallenge, .register, .setCategories, .export, .cancelExport, .reportProgress:
                 break
             }
         }

@@ -8,6 +8,8 @@ import Synchronization
 struct PushToken: Sendable {
     var token: String
     var topic: String
+    /// Whether it is of a Push to Talk channel.
+    var isOfChannel = false
 }
 
 /// The push tokens of the fleet.

@@ -5,12 +5,11 @@ struct Worker: Sendable {
     let pool: DevicePool
     let client: SuiteClient
     let statistics: RunStatistics
-    /// The URL of downloads; empty without `transfer`.
-    let content: String
+    let transfer: TransferAddresses
 
     func run() async throws(CancellationError) {
         while let job = await pool.next() {
-            let call = await pool.call(of: job, downloading: content)
+            let call = await pool.call(of: job, to: transfer)
             let reply = try await client.attempt(call, idempotencyKey: job.idempotencyKey)
             await handle(reply, job, call)
         }

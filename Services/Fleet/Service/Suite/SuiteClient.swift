@@ -78,6 +78,10 @@ public final class SuiteClient: Sendable {
         if !bearer.isEmpty { headers.add(name: "authorization", value: "Bearer " + bearer) }
         if let idempotencyKey { headers.add(name: "idempotency-key", value: idempotencyKey) }
         if let position { headers.add(name: "dormouse-position", value: "\(position.partition):\(position.offset)") }
+        if let file = call.file {
+            return try await send(
+                call.method, root + call.path, headers, file, type: "application/octet-stream")
+        }
         let lines = call.lines.map { Array($0.map(\.bytes).joined(separator: [UInt8(ascii: "\n")])) }
         return try await send(
             call.method, root + call.path, headers, lines ?? call.body?.bytes,

@@ -102,11 +102,15 @@ struct PretendSuite {
         case .beginTask:
             works += 1
             return .done(["task": .string("task-\(works)")], asOf: offset)
+        case .upload:
+            works += 1
+            return .done(["task": .int(works)], asOf: offset)
+        case .pauseUpload: return .done(["error": ["resumeData": "rest"]], asOf: offset)
         case .changeLocation, .monitorSignificantChanges, .requestAuthorization, .startWaiting, .occur:
             return .done([:], asOf: offset)
         case .report, .look, .acknowledge, .modify, .open, .reply, .keepAlive, .completeCallback, .endTask,
             .completeWake, .openSession, .setInterval, .download, .answerChallenge, .register, .setCategories, .export,
-            .cancelExport, .reportProgress:
+            .cancelExport, .reportProgress, .storeFile, .continueUpload, .joinChannel:
             return .done([:], asOf: offset)
         }
         guard case .transition(let app, _) = action else { return .done(["state": "notRunning"], asOf: offset) }
