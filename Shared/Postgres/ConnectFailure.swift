@@ -18,7 +18,9 @@ public struct ConnectFailure: Error, Sendable, Equatable {
         case tooManyConnections
         /// SQLSTATE 57P03: starting up, shutting down or recovering.
         case notReady
-        /// Any other reason, for example a TLS fault.
+        /// `sslmode` asks for TLS or a trusted certificate, and the server has neither.
+        case untrusted
+        /// Any other reason.
         case other
     }
 
@@ -40,7 +42,7 @@ public struct ConnectFailure: Error, Sendable, Equatable {
     var mayTryNextHost: Bool {
         switch reason {
         case .refusedCredentials, .unknownDatabase, .serverTooOld: false
-        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .other: true
+        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .untrusted, .other: true
         }
     }
 }
@@ -60,11 +62,20 @@ extension ConnectFailure {
             case nil where message.contains("session is read-only") || message.contains("in hot standby mode"):
                 .notWritable
             case nil where message.contains("no password supplied"): .refusedCredentials
+            case nil where Self.isUntrusted(message): .untrusted
             case nil where Self.isUnreachable(message): .unreachable
             case nil: .other
             }
         let lines = message.split(whereSeparator: \.isNewline).filter { !$0.hasPrefix("LOCATION:") }
         self.init(reason: reason, target: target, sqlState: state, detail: lines.joined(separator: " "))
+    }
+
+    private static func isUntrusted(_ message: String) -> Bool {
+        [
+            "certificate verify failed", "does not match host name", "root certificate file",
+            "server does not support SSL",
+        ]
+        .contains { message.contains($0) }
     }
 
     private static func isUnreachable(_ message: String) -> Bool {
@@ -108,6 +119,8 @@ extension ConnectFailure: CustomStringConvertible, CustomDebugStringConvertible 
         case .notWritable: "the server accepts no writes; name the primary, or list all hosts"
         case .tooManyConnections: "the server has no free connection; raise max_connections or make the pools smaller"
         case .notReady: "the server is starting up or shutting down; wait, then try again"
+        case .untrusted:
+            "the server has no TLS, or no certificate that sslrootcert trusts for this host; check both, and sslmode"
         case .other: "the attempt failed; the log at debug level has the server's message"
         }
     }

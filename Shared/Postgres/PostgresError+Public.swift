@@ -34,6 +34,7 @@ extension ConnectFailure.Reason {
         case .notWritable: "it accepts no writes"
         case .tooManyConnections: "it has no connection left"
         case .notReady: "it is starting or shutting down"
+        case .untrusted: "it has no trusted certificate"
         case .other: "the connection failed"
         }
     }

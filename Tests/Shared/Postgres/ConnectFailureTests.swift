@@ -23,6 +23,9 @@ struct ConnectFailureTests {
         ("connection to server at \"a\", port 1 failed: Connection refused\n\tIs the server running?", .unreachable),
         ("connection to server at \"a\", port 1 failed: session is read-only", .notWritable),
         ("connection to server at \"a\", port 1 failed: fe_sendauth: no password supplied", .refusedCredentials),
+        ("connection to server at \"a\", port 1 failed: SSL error: certificate verify failed", .untrusted),
+        ("server certificate for \"b\" does not match host name \"a\"", .untrusted),
+        ("connection to server at \"a\" failed: server does not support SSL, but SSL was required", .untrusted),
         ("something new", .other),
     ])
     func `the reason of a failure follows from the message of libpq`(message: String, reason: ConnectFailure.Reason) {

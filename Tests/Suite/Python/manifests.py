@@ -82,7 +82,11 @@ for name, document in running.items():
     given = {item["name"]: item["value"] for item in container.get("env", [])}
     known = settings.all if name == "migrate" else settings.known[{"maintain": "ops"}.get(name, name)]
     scripted = assigned(container["command"])
-    for variable in (set(given) | set(common) | scripted) - known:
+    # libpq reads these two: connections to the database are encrypted, and the server is who it claims to be.
+    secured = {"PGSSLMODE": "verify-full", "PGSSLROOTCERT": "/run/secrets/database-authority"}
+    if {key: common.get(key) for key in secured} != secured:
+        fault(f"{name}: does not verify the certificate of the database")
+    for variable in (set(given) | set(common) | scripted) - known - set(secured):
         fault(f"{name}: {variable} is not one of its settings")
     if container["image"] != compose["services"][name]["image"]:
         fault(f"{name}: its image differs from docker-compose.yml")
@@ -119,7 +123,8 @@ for name, document in running.items():
         if claim and claim not in of["PersistentVolumeClaim"]:
             fault(f"{name}: the claim {claim} does not exist")
     secrets = {item["path"] for item in volumes["secrets"]["secret"]["items"]}
-    if secrets != set(compose["services"][name]["secrets"]):
+    # The database of docker-compose.yml is on a private network and has no certificate.
+    if secrets != set(compose["services"][name]["secrets"]) | {"database-authority"}:
         fault(f"{name}: its secrets differ from docker-compose.yml")
     paths = {variable: value for variable, value in {**common, **given}.items() if value.startswith("/")}
     for variable, value in paths.items():
