@@ -103,6 +103,16 @@ import Testing
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
+    @Test func `each alert has a section of the runbook`() throws {
+        let rules = try String(contentsOfFile: Self.root + "/deploy/prometheus/rules.yml", encoding: .utf8)
+        let page = try String(contentsOfFile: Self.root + "/deploy/runbook.md", encoding: .utf8)
+        let alerts = rules.matches(of: #/alert: (\w+)/#).map { String($0.1) }
+        let sections = page.matches(of: #/\n## (\w+)\n/#).map { String($0.1) }
+        #expect(alerts == sections && !alerts.isEmpty)
+        let named = rules.matches(of: #/runbook: "deploy/runbook\.md\#(\w+)"/#).map { String($0.1) }
+        #expect(named == alerts.map { $0.lowercased() })
+    }
+
     /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml.
     /// Network policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
     @Test func `the manifests match Kubernetes and the compose file`() async throws {
@@ -110,6 +120,7 @@ import Testing
     }
 
     @Test(arguments: [
+        ("kustomization.yaml", "PGSSLMODE=verify-full", "PGSSLMODE=prefer"),
         ("kustomization.yaml", "  - volumes.yaml\n", ""), ("kustomization.yaml", "LOG_LEVEL=", "LOG_LEVLE="),
         ("push.yaml", "name: APNS_PORT", "name: APNS_PROT"), ("push.yaml", "enableServiceLinks: false", ""),
         ("push.yaml", "runAsNonRoot: true", "runAsNonRoot: false"), ("fetch.yaml", "path: /readyz", "path: /ready"),
