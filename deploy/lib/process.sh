@@ -58,6 +58,26 @@ show_end() {
     note "full log: $logs/$1.log" >&2
 }
 
+# wait_ready NAME ADDRESS: waits until /readyz answers 200; fails if the service exits before.
+wait_ready() {
+    local deadline=$((SECONDS + 60))
+    # The certificate is not verified: the request goes to a process of this script on the loopback interface.
+    until curl --silent --fail --insecure --max-time 2 --output /dev/null "$2/readyz"; do
+        if ! pid_of "$1" >/dev/null; then
+            show_end "$1"
+            fail "$1 exited at its start; see above"
+        fi
+        if ((SECONDS >= deadline)); then
+            show_end "$1"
+            fail "$1 was not ready after 60 s ($2/readyz)"
+        fi
+        sleep 0.1
+    done
+    # Another program may answer on the port.
+    pid_of "$1" >/dev/null || { show_end "$1" && fail "$1 exited at its start; see above"; }
+    done_ "$1 is ready: $2"
+}
+
 # stop_all NAME…: sends SIGTERM to all, waits for 12 s (services finish within 10 s), then sends SIGKILL.
 stop_all() {
     local name pid deadline

@@ -62,5 +62,6 @@ stop_suite() {
     stop_all "${first[@]}"
     stop_all "${others[@]}"
     stop_cluster
-    rm -f "$endpoints"
+    # The remains of a service that ./deploy/fault killed.
+    rm -f "$endpoints" "$runs"/*.command "$runs"/*.environment
 }

@@ -17,13 +17,20 @@ struct ScenarioPlayOptions: ParsableArguments {
     var tokens: String?
     @Option(help: "Posts the device tokens to this URL, in batches.")
     var webhook: String?
+    @Option(
+        help: """
+            Kills and starts services for faults of the kind kill: fleet calls COMMAND kill SERVICE and COMMAND start SERVICE. \
+            For a suite of ./deploy/up: './deploy/fault --data DIR'.
+            """)
+    var killCommand: String?
 
     /// The time between two lines of progress where there is no terminal.
     private static let linePause = Duration.seconds(5)
 
     func validate() throws {
         guard scenario == nil else { return }
-        for (name, value) in [("report", report), ("tokens", tokens), ("webhook", webhook)] where value != nil {
+        let options = [("report", report), ("tokens", tokens), ("webhook", webhook), ("kill-command", killCommand)]
+        for (name, value) in options where value != nil {
             throw ValidationError("--\(name) needs --scenario")
         }
     }
@@ -42,6 +49,7 @@ struct ScenarioPlayOptions: ParsableArguments {
         options.limit = pool.time
         options.tokens = tokens
         options.webhook = webhook
+        options.killCommand = killCommand
         let directory = try report.map { try ReportFiles.makeDirectory($0) }
         let recorder = LogRecorder()
         let run = try ScenarioRun(scenario, options, suite, run: UUID().uuidString, recorder: recorder)

@@ -21,7 +21,7 @@ public struct SimulationReport: Sendable {
     /// The expectations of the scenario, with the measured values.
     public let expectations: [ExpectationOutcome]
     /// The kinds of faults in the scenario that a simulation does not have.
-    public let ignoredFaults: [String]
+    public internal(set) var ignoredFaults: [String]
 
     /// The disputed rules for which the simulation followed the source documents.
     public let documentedRules: [DisputedRule]

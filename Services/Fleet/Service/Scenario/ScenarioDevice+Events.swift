@@ -100,12 +100,33 @@ extension ScenarioDevice {
             try await call(
                 .transfer, "POST", route + "/downloads", [app.id, session],
                 [
-                    "url": .string("\(origin)/\(ScenarioContent.name(of: plan.size))"), "resume": true,
+                    "url": .string("\(origin)/content/\(ScenarioContent.name(of: plan.size))"), "resume": true,
                 ])
         case .upload:
-            // Uploads need a file of the app, which only a client of `transfer` with its own bytes can write.
-            return
+            let file = "upload-\(number)"
+            guard try await write(file, min(plan.size.bytes, ScenarioContent.largestUpload), of: app) else { return }
+            let credential = world.client.credential
+            let headers: JSON = credential.isEmpty ? [:] : ["Authorization": .string("Bearer " + credential)]
+            try await call(
+                .transfer, "POST", route + "/uploads", [app.id, session],
+                [
+                    "url": .string("\(origin)/uploads"), "method": "POST", "file": .string(file), "headers": headers,
+                    "resume": true,
+                ])
         }
+    }
+}
+
+extension ScenarioDevice {
+    /// Writes a file of an app, unless the app has it.
+    private func write(_ name: String, _ size: Int, of app: ScenarioApp) async throws(CancellationError) -> Bool {
+        guard writtenFiles.insert(app.id + "/" + name).inserted else { return true }
+        var call = Call(
+            .transfer, "PUT", "/v1/devices/{device}/apps/{app}/files/{name}", [self.name, app.id, name])
+        call.file = ScenarioContent.bytes(size)
+        let isWritten = try await perform(call) != nil
+        if !isWritten { writtenFiles.remove(app.id + "/" + name) }
+        return isWritten
     }
 }
 

@@ -15,6 +15,9 @@ public struct ScenarioOptions: Sendable, Equatable {
     /// The URL that gets the device tokens in batches.
     public var webhook: String?
 
+    /// The command that kills a service (`COMMAND kill push`) and starts it (`COMMAND start push`).
+    public var killCommand: String?
+
     public init() {}
 
     /// - Throws: ``FleetError`` with the first invalid option.

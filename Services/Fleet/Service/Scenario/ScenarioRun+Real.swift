@@ -27,6 +27,9 @@ extension ScenarioRun {
                 }
                 await receiver.ready(device)
             }
+            for kill in world.plan.kills where kill.at >= begin {
+                group.addTask { try await self.perform(kill, clock) }
+            }
             var nextPage = ContinuousClock.now
             while clock.now < world.plan.end, !isOver(since: started) {
                 for device in await receiver.due(at: clock.now) {
@@ -49,6 +52,35 @@ extension ScenarioRun {
             let recorder = recorder
             await Task { if let events = try? await feed.events() { recorder.took(events) } }.value
             return end
+        }
+    }
+}
+
+extension ScenarioRun {
+    /// Kills a service, and starts it after the time of the fault.
+    private func perform(_ kill: PlannedKill, _ clock: RunClock) async throws {
+        do {
+            try await Task.sleep(for: .milliseconds(max(kill.at - clock.now, .zero).milliseconds))
+            try await serviceFaults?.begin(kill.service)
+            try await Task.sleep(for: .milliseconds(max(kill.until - clock.now, .zero).milliseconds))
+            try await serviceFaults?.end(kill.service)
+        } catch is CancellationError {}
+    }
+}
+
+/// The kill of a service.
+struct PlannedKill {
+    let at: Instant
+    let until: Instant
+    let service: ScenarioService
+}
+
+extension ScenarioPlan {
+    /// The kills of services, in the order of their time.
+    var kills: [PlannedKill] {
+        faults.compactMap { fault in
+            guard case .kill(let service) = fault.kind else { return nil }
+            return PlannedKill(at: fault.at, until: fault.until, service: service)
         }
     }
 }

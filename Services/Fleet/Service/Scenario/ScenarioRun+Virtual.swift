@@ -49,6 +49,7 @@ extension ScenarioRun {
         }
         var stepper = VirtualStepper(devices: devices, feed: feed, recorder: recorder, concurrency: options.concurrency)
         var now = begin
+        var kills = world.plan.kills[...]
         var hasActed = true
         let started = ContinuousClock.now
         while now < world.plan.end, !isOver(since: started) {
@@ -61,9 +62,14 @@ extension ScenarioRun {
                     _ = try await SuiteOperations.advance(self.client, address: ops, by: .zero, step: false)
                 }
                 try await tokens.post(client, statistics)
-                let next = min(stepper.next ?? world.plan.end, world.plan.end)
+                let next = min(stepper.next ?? world.plan.end, kills.first?.at ?? world.plan.end, world.plan.end)
                 hasActed = next <= now
-                if hasActed {
+                if let kill = kills.first, kill.at <= now {
+                    // The clock stands while a service is down, because each step waits for all services.
+                    kills.removeFirst()
+                    try await serviceFaults?.begin(kill.service)
+                    try await serviceFaults?.end(kill.service)
+                } else if hasActed {
                     try await stepper.act(at: now)
                 } else {
                     now = try await SuiteOperations.advance(client, address: ops, by: next - now, step: true)

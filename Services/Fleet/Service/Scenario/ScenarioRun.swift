@@ -25,6 +25,8 @@ public final class ScenarioRun: Sendable {
     let run: String
     let recorder: any ScenarioRecorder
     let tokens: TokenList
+    /// Nil if the scenario kills no service.
+    let serviceFaults: ServiceFaults?
     private let state = Mutex(Progress())
 
     /// - Parameters:
@@ -45,6 +47,7 @@ public final class ScenarioRun: Sendable {
         if !scenario.provider.sends.isEmpty, endpoints.apns == nil {
             throw FleetError("the pushes of the scenario need the address of apns: give --apns or --endpoints")
         }
+        serviceFaults = try Self.serviceFaults(of: scenario, options)
         self.scenario = scenario
         self.options = options
         self.run = run
@@ -65,17 +68,19 @@ public final class ScenarioRun: Sendable {
     /// - Returns: the first instant that the run has not reached.
     public func live(until stop: @escaping @Sendable () async -> Void) async throws -> Instant {
         do {
-            let end = try await withThrowingTaskGroup(of: Instant?.self) { group in
-                group.addTask {
-                    await stop()
-                    return nil
+            let end = try await restoringServices {
+                try await withThrowingTaskGroup(of: Instant?.self) { group in
+                    group.addTask {
+                        await stop()
+                        return nil
+                    }
+                    group.addTask { try await self.conduct() }
+                    let first = try await group.next() ?? nil
+                    group.cancelAll()
+                    if let first { return first }
+                    while let next = try await group.next() { if let next { return next } }
+                    throw CancellationError()
                 }
-                group.addTask { try await self.conduct() }
-                let first = try await group.next() ?? nil
-                group.cancelAll()
-                if let first { return first }
-                while let next = try await group.next() { if let next { return next } }
-                throw CancellationError()
             }
             await client.close()
             return end
@@ -83,6 +88,15 @@ public final class ScenarioRun: Sendable {
             await client.close()
             throw error
         }
+    }
+
+    /// Runs a body, and starts the services that are killed at its end. A cancelled task starts nothing, so another one does.
+    private func restoringServices(_ body: () async throws -> Instant) async throws -> Instant {
+        let result: Result<Instant, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        let serviceFaults = serviceFaults
+        try await Task { try await serviceFaults?.endAll() }.value
+        return try result.get()
     }
 
     private func conduct() async throws -> Instant {
@@ -134,6 +148,19 @@ public final class ScenarioRun: Sendable {
             guard let end else { throw CancellationError() }
             return end
         }
+    }
+
+    /// - Throws: ``FleetError`` if the scenario kills services and no command can.
+    private static func serviceFaults(
+        of scenario: Scenario, _ options: ScenarioOptions
+    ) throws(FleetError) -> ServiceFaults? {
+        guard let service = scenario.faults.compactMap(\.kill).first else { return nil }
+        guard let command = options.killCommand else {
+            throw FleetError(
+                "the scenario kills \(service.rawValue), and fleet cannot end processes of the suite by itself: give "
+                    + "--kill-command './deploy/fault --data DIR' for a suite of ./deploy/up, or remove the fault")
+        }
+        return ServiceFaults(command: command)
     }
 
     var caller: Caller { Caller(client: client, statistics: statistics, seed: options.seed ?? 1) }
