@@ -10,12 +10,12 @@ import Testing
         let authority = try await Authority.make()
         let stranger = try await Authority.make()
         let cluster = try await PrivateCluster.make(fsync: false)
-        func open(_ host: String, _ trusted: Authority) async throws -> Connection {
+        @Sendable func open(_ host: String, _ trusted: Authority) async throws -> Connection {
             let url = "postgresql://\(cluster.superuser):\(cluster.password)@\(host):\(cluster.port)/postgres"
             let options = try ConnectionOptions(url: "\(url)?sslmode=verify-full&sslrootcert=\(trusted.certificate)")
             return try await Connection.open(options, logger: .quiet)
         }
-        func reason(_ host: String, _ trusted: Authority) async throws -> ConnectFailure.Reason? {
+        @Sendable func reason(_ host: String, _ trusted: Authority) async throws -> ConnectFailure.Reason? {
             do {
                 await (try await open(host, trusted)).close()
                 return nil

@@ -41,7 +41,7 @@ import Timeline
     }
 
     @Test func `every answer forbids a browser to guess its type`() async throws {
-        try await TestService.run { service in
+        try await TestService.run { service async throws in
             let long = "/" + String(repeating: "a", count: 9_000)
             for path in ["/healthz", "/v1/devices/d1", "/v1/absent", "/v1/broken", long] {
                 #expect(try await service.send("GET", path).headers["x-content-type-options"] == "nosniff")
