@@ -1,5 +1,7 @@
 // The address of the page: `#/part/name?filter=value`. It has the open view, its filters, the fleet and the open "why?".
 
+import { path } from './api.js'
+
 /** The parameters that hold over all views. */
 const held = ['fleet']
 
@@ -13,11 +15,7 @@ export function parse(hash) {
 export const here = () => parse(location.hash)
 
 /** Returns an address. Empty parameters are left out. */
-export function to(path, query = {}) {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
-  const text = new URLSearchParams(given).toString().replaceAll('%3A', ':')
-  return `#/${path}${text ? `?${text}` : ''}`
-}
+export const to = (part, query = {}) => `#/${path(part, query)}`
 
 export const toDevice = name => to(`devices/${encodeURIComponent(name)}`)
 
@@ -40,14 +38,9 @@ export function change(query, { isNew = true } = {}) {
 /** Returns an address with the parameters that hold over all views. */
 function keeping(hash) {
   const { query } = here()
-  const [path, own = ''] = hash.split('?')
-  const all = new URLSearchParams(own)
-  for (const name of held) {
-    if (query[name]) all.set(name, query[name])
-    else all.delete(name)
-  }
-  const text = all.toString().replaceAll('%3A', ':')
-  return text ? `${path}?${text}` : path
+  const [part, own = ''] = hash.split('?')
+  const kept = Object.fromEntries(held.map(name => [name, query[name]]))
+  return path(part, { ...Object.fromEntries(new URLSearchParams(own)), ...kept })
 }
 
 // A link gets the held parameters when it is about to be used, so that a link from before a change is right.

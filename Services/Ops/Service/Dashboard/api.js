@@ -44,8 +44,14 @@ async function request(path, { method = 'GET', body, headers = {}, signal } = {}
 
 /** Returns a path with a query, without empty parameters. */
 export function path(base, query = {}) {
+  const text = written(query)
+  return text ? `${base}?${text}` : base
+}
+
+/** Returns a query as text. A `+` is no space in a URI; only forms write it so. Colons stay readable. */
+function written(query) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== '')
-  return given.length > 0 ? `${base}?${new URLSearchParams(given)}` : base
+  return new URLSearchParams(given).toString().replaceAll('+', '%20').replaceAll('%3A', ':')
 }
 
 /** Returns a name as a path segment. Colons stay readable; names have no other reserved characters. */

@@ -5,9 +5,7 @@ import { to } from './address.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { connection, Outlook } from './outlook.js'
 import { Timeline } from './timeline.js'
-import { dateAndTime, plural, span, system, word } from './words.js'
-
-const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
+import { dateAndTime, plural, span, streamStates, system, word } from './words.js'
 
 export class DeviceView {
   /** `now` returns the suite time in milliseconds. */
@@ -27,7 +25,7 @@ export class DeviceView {
     follow(path('v1/events/stream', { device: name }), {
       signal,
       told: () => this.hear(),
-      state: state => { $('timeline-state').dataset.state = state; say($('timeline-state'), stateWords[state]) },
+      state: state => { $('timeline-state').dataset.state = state; say($('timeline-state'), streamStates[state]) },
       failed: error => this.failed(error),
       opened: () => this.refreshAll(signal),
     })

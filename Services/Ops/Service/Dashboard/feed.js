@@ -5,13 +5,11 @@ import { here, changed, toDevice } from './address.js'
 import { $, h, say, show } from './dom.js'
 import { Filters } from './filters.js'
 import { isEcho, sentence } from './sentences.js'
-import { plural, serviceOf, services, shortType, subjectOf, timeOfDay, dayAndTime } from './words.js'
+import { plural, serviceOf, services, shortType, streamStates, subjectOf, timeOfDay, dayAndTime } from './words.js'
 
 /** The rows of the live list. A reader can't follow more. */
 const most = 200
 const pageSize = 100
-const stateWords = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
-
 export class Feed {
   /** `transfers` gets every event of the stream, also those that the feed filters out. */
   constructor(transfers, failed) {
@@ -191,7 +189,7 @@ export class Feed {
   tell() {
     const chip = $('feed-state')
     chip.dataset.state = this.isPaused ? 'paused' : this.state
-    say(chip, this.isPaused ? `paused; ${plural(this.missed, 'new event', 'new events')}` : stateWords[this.state] ?? '')
+    say(chip, this.isPaused ? `paused; ${plural(this.missed, 'new event', 'new events')}` : streamStates[this.state] ?? '')
   }
 }
 

@@ -7,7 +7,7 @@ import { dateAndTime, number, span } from './words.js'
 /** The most apps with an outlook; each costs two requests. */
 const most = 8
 const pushes = {
-  alert: 'Alert', alertByPower: 'Alert, priority 5', alertWithoutWaking: 'Alert, priority 1', background: 'Background', voip: 'VoIP',
+  alert: 'Alert', alertByPower: 'Alert (priority 5)', alertWithoutWaking: 'Alert (priority 1)', background: 'Background', voip: 'VoIP',
   liveactivity: 'Live Activity', pushtotalk: 'Push to Talk', fileprovider: 'File Provider', complication: 'Complication', widgets: 'Widgets',
   controls: 'Controls', location: 'Location', mdm: 'MDM',
 }
@@ -65,19 +65,24 @@ export class Outlook {
     const { budget, forecast } = push
     const share = h('meter', { min: '0', max: String(budget.capacity), 'aria-label': 'Silent pushes left' })
     share.value = budget.left
-    const types = Object.entries(forecast)
+    const outcomes = this.outcomes(forecast)
     return [
       h('p', { class: 'budget' }, h('span', {}, 'Silent pushes left now'), h('strong', {}, `${budget.left} of ${budget.capacity}`), share,
         budget.nextReleaseAt && h('span', { class: 'muted' }, `next at ${dateAndTime(budget.nextReleaseAt)}`)),
-      types.length === 0 ? h('p', { class: 'muted' }, 'The app has no push token.')
+      outcomes.length === 0 ? h('p', { class: 'muted' }, 'The app has no push token.')
         : h('dl', { class: 'forecast' }, h('dt', { class: 'head' }, 'A push now'), h('dd', { class: 'head' }, 'becomes'),
-          types.flatMap(([type, outcome]) => [h('dt', {}, pushes[type] ?? type), h('dd', {}, this.outcome(outcome))])),
+          outcomes.flatMap(([outcome, types]) => [h('dt', {}, types.join(', ')), h('dd', {}, outcome)])),
     ]
   }
 
-  outcome({ status, until, cause }) {
-    const wait = until ? ` until ${dateAndTime(until)}` : ''
-    return `${status}${cause ? ` (${cause})` : ''}${wait}`
+  /** Returns the types of push by their outcome. */
+  outcomes(forecast) {
+    const types = new Map()
+    for (const [type, { status, until, cause }] of Object.entries(forecast)) {
+      const outcome = `${status}${cause ? ` (${cause})` : ''}${until ? ` until ${dateAndTime(until)}` : ''}`
+      types.set(outcome, [...types.get(outcome) ?? [], pushes[type] ?? type])
+    }
+    return [...types]
   }
 
   ofFetch(fetch, isOpen) {

@@ -10,6 +10,9 @@ export const statusesOf = outcome => `${outcome[0].toUpperCase()}${outcome.slice
 
 export const verdicts = { inTime: 'in time', late: 'late', never: 'never', pending: 'pending' }
 
+/** The states of a live stream. */
+export const streamStates = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }
+
 /** The profiles of devices. */
 export const profiles = ['ios6', 'ios7', 'ios9', 'ios12', 'ios13', 'ios15', 'ios16', 'ios17', 'ios18', 'ios26']
 
@@ -22,7 +25,7 @@ const words = {
   notDetermined: 'not determined', denied: 'denied', authorized: 'authorized', provisional: 'provisional',
   // Reasons of granted wakes.
   fetch: 'Background fetch', push: 'Silent push', transfer: 'Background URL session', location: 'Location',
-  task: 'BGTaskScheduler', voip: 'VoIP', bluetooth: 'Core Bluetooth', health: 'HealthKit',
+  task: 'BGTaskScheduler', notificationResponse: 'Answer to a notification', voip: 'VoIP', bluetooth: 'Core Bluetooth', health: 'HealthKit',
   // Reasons of refused wakes.
   notInstalled: 'Not installed', unsupportedOnProfile: 'Not in this version of iOS', deviceOff: 'Device is off',
   forceQuit: 'Force-quit by the user', modeNotDeclared: 'Background mode not declared',

@@ -1,6 +1,7 @@
 import Records
 import TestSupport
 import Testing
+import Timeline
 
 @testable import OpsService
 
