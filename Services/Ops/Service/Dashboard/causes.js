@@ -97,7 +97,7 @@ function entry(event, cause, role, reasonWord) {
 /** The whole event, and its id to copy. */
 function source(event) {
   const text = () => JSON.stringify(event, null, 2)
-  return h('details', { class: 'source' },
+  return h('details', { class: 'source', 'aria-label': `JSON of ${event.type}` },
     h('summary', {}, 'Event as JSON'),
     h('p', { class: 'line' }, h('code', {}, event.id), copier(() => event.id, 'Copy the id'), copier(text, 'Copy the JSON')),
     h('pre', { tabindex: '0' }, text()))

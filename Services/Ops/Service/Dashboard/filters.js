@@ -36,7 +36,7 @@ export class Filters {
     const { query } = here()
     for (const field of this.fields) {
       const element = this.inputs.get(field.name)
-      const text = field.kind === 'time' ? (query[field.name] ?? '').slice(0, 19) : query[field.name] ?? ''
+      const text = shown(field.kind, query[field.name] ?? '')
       // A field that the user is writing in must not change.
       if (element.value !== text && !(element === document.activeElement && element.type === 'search')) element.value = text
     }
@@ -65,6 +65,12 @@ export class Filters {
 
   /** Shows the faults of a refused request. */
   refuse(error) { say(this.fault, faults(error)) }
+}
+
+/** Returns a value of the address as the field shows it; nothing if the field can't show it. */
+function shown(kind, value) {
+  if (kind === 'time') return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? value.slice(0, 19) : ''
+  return kind !== 'number' || /^\d+$/.test(value) ? value : ''
 }
 
 /** Returns the faults of a request in one line. */

@@ -97,7 +97,7 @@ export class Outlook {
 
   factors({ factors: now, nextFetch }, isOpen) {
     const shown = nextFetch?.factors ?? now
-    return h('details', { open: isOpen }, h('summary', {}, nextFetch ? 'Factors at that time' : 'Factors now'),
+    return h('details', { open: isOpen, 'aria-label': 'Factors of the next refresh' }, h('summary', {}, nextFetch ? 'Factors at that time' : 'Factors now'),
       h('dl', { class: 'forecast' }, shown.flatMap(factor => [
         h('dt', {}, factors[factor.factor] ?? factor.factor),
         h('dd', {}, factor.result === 'score' ? score(factor.score) : `waits: ${factor.reason}${factor.until ? `, until ${dateAndTime(factor.until)}` : ''}`),

@@ -131,7 +131,7 @@ function fill(element, { date, steps }) {
 const headline = steps => steps.find(step => step.service === 'push' && step.data?.status) ?? steps[0]
 
 function others(steps, latest, isOpen) {
-  return h('details', { class: 'steps', open: isOpen },
+  return h('details', { class: 'steps', open: isOpen, 'aria-label': 'Steps of this push' },
     h('summary', {}, `${plural(steps.length, 'step', 'steps')} of this push`),
     h('ol', {}, steps.map(step => h('li', { class: 'entry', 'aria-current': step === latest && 'step' }, line(step)))))
 }

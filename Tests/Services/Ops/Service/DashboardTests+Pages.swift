@@ -188,7 +188,7 @@ extension DashboardTests {
             let steps = try await browser.texts("#timeline summary")
             #expect(steps.sorted() == ["2", "2", "2", "3"].map { "\($0) steps of this push" })
             #expect(try await browser.texts("#timeline .day").count == 1)
-            #expect(try await browser.evaluate("document.querySelectorAll('#lanes .mark').length").int == 5)
+            #expect(try await browser.evaluate("document.querySelectorAll('#lanes .mark').length").int == 6)
             try await browser.press("#timeline-hidden a")
             try await rows("#timeline > .entry", 7, browser)
             try await browser.evaluate("location.hash = '#/devices/phone?service=push'")

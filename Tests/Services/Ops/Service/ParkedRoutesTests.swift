@@ -87,7 +87,7 @@ import Testing
                 let push = try await fixture.get(app + "/explain")
                 #expect(push.status == 200 && push.json["taken"] == 3)
                 #expect(try await fixture.get(app + "/forecast").code == "service_unreachable")
-                #expect(try await fixture.get("/v1/devices/d/apps/a%2Fb/explain").status == 404)
+                #expect(try await fixture.get("/v1/devices/d/apps/a%2Fb/explain").code == "invalid_identifier")
                 #expect(try await fixture.get(app + "/explain", key: OpsFixture.otherKey).status == 403)
             }
         }
