@@ -115,6 +115,7 @@ struct DashboardRunTests {
 
     /// Opens a device and the "why?" dialog of an event, and closes it, with the keyboard.
     private func openADeviceByKeyboard(_ browser: Browser) async throws {
+        try await browser.evaluate("document.querySelector('.brand').focus()")
         try await browser.tab(to: "nav [data-part=devices]")
         try await browser.press(.enter)
         try await browser.until("document.querySelectorAll('#device-list > li').length > 5")

@@ -106,6 +106,8 @@ function lock() {
   if (open) views[open].close()
   showWhy(undefined)
   open = shown = undefined
+  // The form of the key had the focus, so the next view takes it.
+  hasArrived = true
   $('clock').dataset.state = 'locked'
   for (const element of document.querySelectorAll('[data-view]')) show(element, false)
 }
