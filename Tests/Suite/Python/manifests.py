@@ -132,10 +132,10 @@ for name, document in running.items():
         if name not in ("migrate", "maintain") and (secret[1] not in secrets if secret else value not in mounts):
             fault(f"{name}: {variable} is {value}, which is not mounted")
 
-    # The values are those of docker-compose.yml, except for the name of the gateway.
+    # The values are those of docker-compose.yml, except for the name of the gateway and TLS to the database.
     composed = {key: default(value) for key, value in compose["services"][name].get("environment", {}).items()}
     for variable, value in {**common, **given}.items():
-        if name in ("migrate", "maintain") and variable not in composed:
+        if variable in secured or name in ("migrate", "maintain") and variable not in composed:
             continue
         if value != composed.get(variable, "").replace("//gateway:", f"//{name}:"):
             fault(f"{name}: {variable} is {value}, and {composed.get(variable)} in docker-compose.yml")
