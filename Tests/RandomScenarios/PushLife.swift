@@ -213,7 +213,7 @@ package struct PushLife: Life {
         if Bool.random(using: &random) {
             conditions.focus = Focus(allowedApps: ["b"], state: Bool.random(using: &random) ? .on : .off)
         }
-        conditions.doNotDisturb = DoNotDisturb.allCases.randomElement(using: &random)
+        conditions.doNotDisturb = conditions.focus.map { $0.state == .on ? .always : .whileLocked } ?? .off
         conditions.lowPowerMode = Int.random(in: 0..<4, using: &random) == 0
         var network = Network()
         network.kind = Int.random(in: 0..<4, using: &random) == 0 ? .none : .wifi
