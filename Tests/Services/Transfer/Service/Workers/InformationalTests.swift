@@ -1,6 +1,7 @@
 import Contracts
 import Foundation
 import NIOHTTP1
+import Records
 import TestSupport
 import Testing
 
