@@ -1,4 +1,6 @@
+import AsyncHTTPClient
 import Foundation
+import NIOCore
 import NIOHTTP1
 import Records
 import TestSupport
@@ -70,7 +72,7 @@ import Testing
         let response = try await RunningSuite.client.execute(request, timeout: .seconds(60))
         guard response.status.code >= 400 else { return Reply(status: Int(response.status.code), code: nil) }
         let body = try await response.body.collect(upTo: 1 << 20)
-        let json = try? JSON(parsing: body.readableBytesView)
+        let json = try? JSON(parsing: Array(body.readableBytesView))
         return Reply(status: Int(response.status.code), code: json?["code"]?.string)
     }
 }
