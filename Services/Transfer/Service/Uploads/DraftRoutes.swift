@@ -122,8 +122,7 @@ struct DraftRoutes: Sendable {
             guard !upload.isComplete else { throw DraftFault.completed }
             if let length = try length(request, version, completes, from: offset) {
                 guard upload.length ?? length == length, length >= offset else { throw DraftFault.inconsistentLength }
-                guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
-                upload.length = length
+                try await store.set(length, of: &upload)
             }
             let understands = request.headers[.draftVersion] != nil
             let appended = try await append(request, context, to: upload, completes, version, understands, active)

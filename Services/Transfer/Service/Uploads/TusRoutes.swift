@@ -166,8 +166,7 @@ struct TusRoutes: Sendable {
                     throw Problem.invalidHeader.with(
                         detail: "Upload-Length must be a number of bytes that does not change")
                 }
-                guard length <= store.limits.maxSize else { throw Problem.uploadTooLarge }
-                upload.length = length
+                try await store.set(length, of: &upload)
             }
             return try await store.append(append, to: upload, active)
         }

@@ -19,13 +19,17 @@ struct UploadStore: Sendable {
 
     /// Creates an upload without bytes.
     ///
-    /// - Parameter describe: sets the client's values.
+    /// - Parameters:
+    ///   - addsBytes: whether its bytes are not yet stored.
+    ///   - describe: sets the client's values.
     /// - Throws: `upload_quota_exceeded`.
-    func create(for context: ServiceContext, _ describe: (inout Upload) -> Void) async throws -> Upload {
+    func create(
+        for context: ServiceContext, addsBytes: Bool = true, _ describe: (inout Upload) -> Void
+    ) async throws -> Upload {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
         describe(&upload)
-        if let quota = limits.quota(ofOwner: upload.owner) {
+        if addsBytes, let quota = limits.quota(ofOwner: upload.owner) {
             let used = try await database.bytesOfUploads(of: upload.owner)
             guard used < quota, upload.length ?? 0 <= quota - used else { throw Problem.uploadQuota }
         }
@@ -39,6 +43,15 @@ struct UploadStore: Sendable {
         guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else { return nil }
         // The sum includes the received bytes of this upload.
         return max(0, quota - (try await database.bytesOfUploads(of: upload.owner)) + upload.received)
+    }
+
+    /// Sets the length of an upload. A length that was unknown at the creation is checked here.
+    ///
+    /// - Throws: `upload_too_large`, `upload_quota_exceeded`.
+    func set(_ length: Int, of upload: inout Upload) async throws {
+        guard length <= limits.maxSize else { throw Problem.uploadTooLarge }
+        if let allowed = try await allowedLength(of: upload), length > allowed { throw Problem.uploadQuota }
+        upload.length = length
     }
 
     /// Returns an upload without an effect on its writer.
@@ -140,7 +153,7 @@ struct UploadStore: Sendable {
         let size = parts.reduce(0) { $0 + $1.received }
         guard size <= limits.maxSize else { throw Problem.uploadTooLarge }
         let sources = parts.flatMap(\.segments).filter { $0.size > 0 }
-        var upload = try await create(for: context) { upload in
+        var upload = try await create(for: context, addsBytes: false) { upload in
             describe(&upload)
             upload.length = size
             upload.segments = sources.indices.map { UploadSegment(file: "\(upload.id).\($0)", size: 0) }

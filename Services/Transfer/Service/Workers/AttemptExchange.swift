@@ -181,7 +181,7 @@ struct AttemptExchange: Sendable {
         let current = try await current(.receiveResponse(runner.claim, head))
         let size = response.headers.first(name: "Content-Length").flatMap { Int($0) }
         // Not one byte of it is stored.
-        guard current.offset + (size ?? 0) <= runner.storage.largestDownload else { throw StorageError.full }
+        guard size ?? 0 <= runner.storage.largestDownload - current.offset else { throw StorageError.full }
         try await reception.begin(at: current.offset)
     }
 

@@ -31,8 +31,11 @@ import Testing
 }
 
 extension Set<String> {
-    /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks`` and ``StorageProblems``.
-    static let provokedElsewhere = GivenRefusals.circumstances.union(["disk_full", "storage_exhausted"])
+    /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks``,
+    /// ``StorageProblems`` and ``QuotaTests``.
+    static let provokedElsewhere = GivenRefusals.circumstances.union([
+        "disk_full", "storage_exhausted", "upload_quota_exceeded",
+    ])
 }
 
 /// Provokes the refusals of calls about apps.
@@ -250,7 +253,7 @@ private struct AppRefusals {
         let file = app + "/files/film"
         try await given.refuse("upload_too_large", "PUT", file, String(repeating: "x", count: 2000))
         let wire = try await UploadsWire.connect(suite.transferPort)
-        try await wire.send("PUT \(file) HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
+        try await wire.send("PUT \(file) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
         try await wire.finish()
         try given.refused("body_cut", "PUT", file, try await wire.heard())
 

@@ -53,7 +53,7 @@ private struct OriginRefusals {
             if method != "PUT" { try await given.refuse("not_found", method, "/content/none") }
         }
         let cut = try await UploadsWire.connect(replica.port)
-        try await cut.send("PUT /content/x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
+        try await cut.send("PUT /content/x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf")
         try await cut.finish()
         try given.refused("body_cut", "PUT", "/content/x", try await cut.heard())
         try await given.refuse(

@@ -47,6 +47,10 @@ import TransferCore
         #expect(try await append(0, "123456").status == 204)
         let beyond = try await append(6, "7")
         #expect(beyond.status == 507 && beyond.code == "upload_quota_exceeded")
+        // Nor does a length that is told later.
+        let late = try await replica.tus(
+            .PATCH, path, phone.merging(["Upload-Offset": "6", "Upload-Length": "11"]) { $1 }, "7")
+        #expect(late.status == 507 && late.code == "upload_quota_exceeded")
         suite.stop(replica)
     }
 

@@ -10,6 +10,8 @@ import Testing
     enum Outcome: Sendable {
         /// The attempt ends with this reason and is retried.
         case retried(String)
+        /// The task ends with this reason, because a retry would not help.
+        case ended(String)
         /// The response is accepted.
         case completed(status: Int, body: String)
     }
@@ -42,7 +44,10 @@ import Testing
         Answer("negative-length", fields: "Content-Length: -1"),
         Answer("negative-three", fields: "Content-Length: -3"),
         Answer("length-beyond-64-bits", fields: "Content-Length: 36893488147419103235"),
-        Answer("length-of-an-exabyte", fields: "Content-Length: 1152921504606846976"),
+        Answer("length-of-an-exabyte", fields: "Content-Length: 1152921504606846976", outcome: .ended("cannotWrite")),
+        Answer(
+            "length-of-the-largest-number", fields: "Content-Length: 9223372036854775807",
+            outcome: .ended("cannotWrite")),
         Answer("length-in-words", fields: "Content-Length: three"),
         Answer("length-in-hexadecimal", fields: "Content-Length: 0x3"),
         Answer("two-lengths", fields: "Content-Length: 3", "Content-Length: 2"),
@@ -104,6 +109,9 @@ import Testing
                 #expect(document["state"]?.string == "running" && document["error"] == .null, "\(answer.name)")
                 try await suite.call(
                     .POST, suite.transferPort, "\(Downloads.session("phone"))/tasks/\(task)/cancel")
+            case .ended(let end):
+                let document = try await suite.completed(task)
+                #expect(document.ends == [end] && document["error"] != .null, "\(answer.name)")
             case .completed(let status, let body):
                 let document = try await suite.completed(task)
                 #expect(document["error"] == .null && document.ends == ["finished"], "\(answer.name)")
