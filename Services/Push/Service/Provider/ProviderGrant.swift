@@ -25,7 +25,18 @@ struct TopicOwners: Sendable, Equatable {
     private var teams: [String: Set<String>] = [:]
 
     init(_ keys: [ProviderKey] = []) {
-        for key in keys { for topic in key.topics { teams[topic, default: []].insert(key.teamID) } }
+        for key in keys {
+            for topic in key.topics {
+                teams[topic, default: []].insert(key.teamID)
+                if let app = Self.app(of: topic) { teams[app, default: []].insert(key.teamID) }
+            }
+        }
+    }
+
+    /// The bundle identifier in a topic of a push type; nil if it has the suffix of none.
+    private static func app(of topic: String) -> String? {
+        PushType.allCases.lazy.map(\.topicSuffix).first { !$0.isEmpty && topic.hasSuffix($0) }
+            .map { String(topic.dropLast($0.count)) }
     }
 
     /// Returns whether a team may use a bundle identifier or topic.

@@ -60,7 +60,8 @@ private final class KeyBook: Sendable {
         }
         var owners = TopicOwners()
         var wanted: Set<String> = []
-        var wantsAll = false
+        /// The first read is of all teams: the owners of an app are known only then.
+        var wantsAll = true
     }
 
     private let store: PushStore

@@ -22,8 +22,10 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     /// Whether the connection has sent GOAWAY.
     private(set) var isLeaving = false
     private var idle: Scheduled<Void>?
-    /// The end of a connection without a valid credential. Refused requests do not move it.
+    /// The end of a connection without a valid credential. Refused requests do not move it. A request in progress has its
+    /// own time limit, and is answered first.
     private var admission: Scheduled<Void>?
+    private var isOverdue = false
 
     /// - Parameter isAdmitted: whether the client's certificate is a valid credential.
     init(limits: ProviderServer.Limits, isAdmitted: Bool) {
@@ -33,7 +35,8 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if isAdmitted { wait() } else { admission = leave(after: limits.handshake, context) }
+        guard !isAdmitted else { return wait() }
+        admission = after(limits.handshake, context) { $0.endUnadmitted() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -73,7 +76,17 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private func streamClosed() {
         streams -= 1
         guard streams == 0 else { return }
-        if isLeaving { close() } else if isAdmitted { wait() }
+        if isLeaving { close() } else if isAdmitted { wait() } else if isOverdue { goAway(.idleTimeout) }
+    }
+
+    private func endUnadmitted() {
+        isOverdue = true
+        guard streams > 0, let context else { return goAway(.idleTimeout) }
+        // A client that does not read its answer keeps its stream open.
+        admission = after(limits.request + .seconds(1), context) { handler in
+            handler.goAway(.idleTimeout)
+            handler.close()
+        }
     }
 
     /// Raises the stream limit after a valid credential.
@@ -110,11 +123,14 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
         guard let context else { return }
         idle?.cancel()
         // Before the first request, the timeout is the one of the handshake.
-        idle = leave(after: lastStream == .rootStream ? limits.handshake : limits.idle, context)
+        idle = after(lastStream == .rootStream ? limits.handshake : limits.idle, context) { $0.goAway(.idleTimeout) }
     }
 
-    private func leave(after time: TimeAmount, _ context: ChannelHandlerContext) -> Scheduled<Void> {
+    private func after(
+        _ time: TimeAmount, _ context: ChannelHandlerContext,
+        _ body: @escaping @Sendable (ProviderConnectionHandler) -> Void
+    ) -> Scheduled<Void> {
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        return context.eventLoop.scheduleTask(in: time) { bound.value.goAway(.idleTimeout) }
+        return context.eventLoop.scheduleTask(in: time) { body(bound.value) }
     }
 }

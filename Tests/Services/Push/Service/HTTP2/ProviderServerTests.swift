@@ -179,6 +179,20 @@ import Timeline
         }
     }
 
+    @Test func `a request in progress is answered before a connection without a credential ends`() async throws {
+        var limits = ProviderServer.Limits()
+        limits.handshake = .milliseconds(100)
+        limits.request = .milliseconds(500)
+        try await withServer(limits) { served in
+            let client = try await served.connect()
+            try await client.request(1, "POST", "/slow", ends: false)
+            let answer = try await client.answer(1)
+            #expect(answer.status == "400" && answer.text == #"{"reason":"IdleTimeout"}"#)
+            #expect(try await client.goAway() == #"{"reason":"IdleTimeout"}"#)
+            try await client.closed()
+        }
+    }
+
     @Test func `a body that does not arrive gets IdleTimeout and a reset`() async throws {
         var limits = ProviderServer.Limits()
         limits.request = .milliseconds(50)
