@@ -11,29 +11,31 @@ public enum TokenKeys {
             uniqueKeysWithValues: try await pool.execute(statement, .text(issuer)).decode((String, String).self))
     }
 
+    private static let newest = """
+        SELECT s.kid, s.private_key FROM bus.signing_keys AS s JOIN bus.token_keys AS t USING (kid)
+        WHERE s.issuer = $1 ORDER BY t.created_at DESC, s.kid LIMIT 1
+        """
+
     /// Returns the newest signing key of an issuer; nil before its first.
     public static func signing(
         _ issuer: String, _ pool: ConnectionPool
     ) async throws(PostgresError) -> (id: String, privateKey: String)? {
-        let statement = Statement(
-            """
-            SELECT s.kid, s.private_key FROM bus.signing_keys AS s JOIN bus.token_keys AS t USING (kid)
-            WHERE s.issuer = $1 ORDER BY t.created_at DESC, s.kid LIMIT 1
-            """)
-        return try await pool.execute(statement, .text(issuer)).decode((String, String).self).first.map { ($0, $1) }
+        return try await pool.execute(Statement(newest), .text(issuer)).decode((String, String).self).first.map {
+            ($0, $1)
+        }
     }
 
     /// Deletes all keys of an issuer except the newest. The tokens that they signed are void.
     ///
     /// - Returns: the ids of the deleted keys.
     public static func deleteOld(_ issuer: String, _ pool: ConnectionPool) async throws(PostgresError) -> [String] {
-        guard let newest = try await signing(issuer, pool) else { return [] }
         let statement = Statement(
             """
-            WITH private AS (DELETE FROM bus.signing_keys WHERE issuer = $1 AND kid <> $2)
-            DELETE FROM bus.token_keys WHERE issuer = $1 AND kid <> $2 RETURNING kid
+            WITH newest AS (\(newest)),
+                private AS (DELETE FROM bus.signing_keys WHERE issuer = $1 AND kid <> (SELECT kid FROM newest))
+            DELETE FROM bus.token_keys WHERE issuer = $1 AND kid <> (SELECT kid FROM newest) RETURNING kid
             """)
-        return try await pool.execute(statement, .text(issuer), .text(newest.id)).decode(String.self)
+        return try await pool.execute(statement, .text(issuer)).decode(String.self)
     }
 
     /// Adds a key pair, unless another replica has added one with the same id. So read ``signing(_:_:)`` again.

@@ -81,9 +81,11 @@ public final class TokenIssuer: Service {
     }
 
     private static func read(_ issuer: String, _ pool: ConnectionPool) async throws -> Keys {
+        // First the trusted keys: after a rotation in between, the next poll finds other ones and reads again.
+        let trusted = try await TokenKeys.trusted(issuer, pool)
         guard let key = try await TokenKeys.signing(issuer, pool) else { throw NoSigningKey(issuer: issuer) }
         let tokens = try await DeviceTokens(pem: key.privateKey, keyID: key.id)
-        return Keys(id: key.id, tokens: tokens, trusted: try await TokenKeys.trusted(issuer, pool))
+        return Keys(id: key.id, tokens: tokens, trusted: trusted)
     }
 
     /// Reads the keys again and again, until graceful shutdown or cancellation.
