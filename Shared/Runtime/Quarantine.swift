@@ -89,6 +89,9 @@ struct Quarantine: Sendable {
     mutating func leaseLost() {
         trialsLeft = 0
         failing = nil
+        // No batch of the log comes that would widen the window again.
+        windows.log = .max
+        if isUnbounded { refusedSince = nil }
     }
 
     /// Returns the plan of the next batch. Normally it takes all inputs up to the limits. Otherwise the log and the
