@@ -25,16 +25,21 @@ actor ServiceFaults {
     /// - Throws: ``FleetError`` with the output of the command if it fails.
     func end(_ service: ScenarioService) async throws {
         guard let count = active[service] else { return }
-        active[service] = count > 1 ? count - 1 : nil
-        if count == 1 { try await perform("start", service) }
+        guard count == 1 else { return active[service] = count - 1 }
+        try await perform("start", service)
+        active[service] = nil
     }
 
     /// Starts all killed services, at the end of a run.
+    ///
+    /// - Throws: the first failure, after it has tried all of them.
     func endAll() async throws {
+        var failure: (any Error)?
         for service in active.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
             active[service] = 1
-            try await end(service)
+            do { try await end(service) } catch { failure = failure ?? error }
         }
+        if let failure { throw failure }
     }
 
     private func perform(_ action: String, _ service: ScenarioService) async throws {
