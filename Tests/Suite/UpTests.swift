@@ -46,7 +46,7 @@ import Testing
             // Like a supervisor: without a terminal, and with SIGTERM.
             let watched = try installation.up()
             try await watched.waitForLine(containing: "Ctrl-C stops everything", within: 400)
-            try await watched.waitForLine(containing: " lifecycle.", within: 90)
+            try await watched.waitForLine(containing: " App ", within: 90)
             #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1").status == 200)
             #expect(watched.output.lines.allSatisfy { !$0.contains("datacontenttype") })
             watched.signal(SIGTERM)

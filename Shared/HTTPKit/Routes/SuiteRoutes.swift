@@ -182,12 +182,15 @@ public enum SuiteRoutes {
         /v1/dead-letters/{service}/{key}/discard POST
         /v1/dead-letters/{service}/{key}/replay POST
         /v1/devices GET
+        /v1/devices/{device}/apps/{app}/explain GET
+        /v1/devices/{device}/apps/{app}/forecast GET
         /v1/devices/{device}/state GET
         /v1/devices/{device}/timeline GET
         /v1/events GET
         /v1/events/stream GET
         /v1/events/{id} GET
         /v1/events/{id}/causes GET
+        /v1/fleets GET
         /v1/log/check GET
         /v1/pushes GET
         /v1/pushes/{notification} GET

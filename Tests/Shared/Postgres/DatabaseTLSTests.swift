@@ -5,7 +5,7 @@ import Testing
 @testable import Postgres
 
 /// TLS to a server whose certificate an authority of its own has signed.
-@Suite("TLS to the database", .tags(.database), .timeLimit(.minutes(3))) struct DatabaseTLSTests {
+@Suite("TLS to the database", .tags(.database, .processes), .timeLimit(.minutes(3))) struct DatabaseTLSTests {
     @Test func `verify-full trusts only the authority and the name of the server`() async throws {
         let authority = try await Authority.make()
         let stranger = try await Authority.make()

@@ -82,7 +82,7 @@ import Testing
         let prewarming = #"{"event":"prewarm"}"#
         try await given.refuse("unsupported_on_profile", "POST", "/v1/devices/old/apps/a/transitions", prewarming)
         try await given.fixture.send("PATCH", "/v1/devices/old/conditions", #"{"doNotDisturb":"always"}"#)
-        try await given.refuse("unsupported_on_profile", "PATCH", device + "/conditions", #"{"doNotDisturb":"off"}"#)
+        try await given.refuse("unsupported_on_profile", "PATCH", device + "/conditions", #"{"doNotDisturb":"always"}"#)
     }
 
     private func refuseOnAnOldGeneration(_ given: Given) async throws {
