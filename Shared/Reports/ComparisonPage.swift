@@ -15,6 +15,8 @@ public struct ComparisonPage: Sendable {
         let equal = comparison.figures.filter { $0.first == $0.second }
         let context: [String: Any] = [
             "style": ReportPage.style, "first": comparison.first, "second": comparison.second,
+            // A row has values of these names.
+            "firstName": comparison.first, "secondName": comparison.second,
             "sentences": comparison.sentences, "hasSentences": !comparison.sentences.isEmpty,
             "different": different.map(\.context), "hasDifferent": !different.isEmpty,
             "equal": equal.map(\.context), "equalCount": equal.count.grouped,

@@ -102,7 +102,7 @@ import Timeline
         #expect(lines.count == comparison.figures.count + 1)
         #expect(lines[1] == "Crashes,news,,count,1.0,100.0,99.0")
         let page = try ComparisonPage().html(comparison)
-        #expect(page.contains("<h1>ios18 and ios26</h1>") && page.contains("<td class=\"n\">90 %"))
+        #expect(page.contains("<h1>ios18 and ios26</h1>") && page.contains("<td data-label=\"ios18\" class=\"n\">90 %"))
         #expect(!page.contains("://") && !page.contains("src="))
         #expect(page.matches(of: /<tr><th scope="row">/).count == comparison.figures.count)
     }
