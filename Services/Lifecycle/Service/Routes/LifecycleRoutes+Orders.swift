@@ -40,7 +40,7 @@ extension LifecycleRoutes {
             let members = try await FleetMembers.load(of: fleet, at: start, commands.runtime.states)
             let events = FleetOrders(tail, after: start, members: members)
             let stream = Response(events: events, on: call.context, metrics: metrics)
-            return listed.isTimeVirtual ? list(.fleet(fleet), stream, call) : stream
+            return listed.isTimeVirtual && mayAnswer(call) ? list(.fleet(fleet), stream, call) : stream
         }
     }
 
@@ -55,9 +55,12 @@ extension LifecycleRoutes {
             return listed.isTimeVirtual || isBuiltIn ? list(.device(try call.device), stream, call) : stream
         }
         let wait = try call.number("wait", default: 30)
-        try await listed.note(call.device, pollsFor: .seconds(wait))
+        if mayAnswer(call) { try await listed.note(call.device, pollsFor: .seconds(wait)) }
         return Response(try await poll(call.device, after: after, wait: .seconds(wait), call.context))
     }
+
+    /// Whether the caller may answer orders. Advances wait for no other caller, and built-in devices stay built in.
+    private func mayAnswer(_ call: Call) -> Bool { (try? call.context.requireCaller(.operate)) != nil }
 
     /// Returns the offset in `Last-Event-ID`, or in `?after=` for clients that can't set headers.
     private func encodedPosition(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
