@@ -1,4 +1,5 @@
 import Contracts
+import PushCore
 
 /// The topics that the token or certificate of a provider allows.
 struct ProviderGrant: Sendable, Equatable {
