@@ -16,8 +16,8 @@ actor ServiceFaults {
     ///
     /// - Throws: ``FleetError`` with the output of the command if it fails.
     func begin(_ service: ScenarioService) async throws {
+        if active[service] == nil { try await perform("kill", service) }
         active[service, default: 0] += 1
-        if active[service] == 1 { try await perform("kill", service) }
     }
 
     /// Starts a killed service, unless another fault of it lasts.
