@@ -92,8 +92,10 @@ struct ScenarioRunTests {
             "\(differences.count) of \(expected.notifications.count) and \(expected.refreshes.count):\n\(differences.prefix(40).joined(separator: "\n"))"
         )
         // The pushes have random identifiers, and only a simulation hashes its log.
+        let (live, planned) = (Self.counts(events), Self.counts(simulated))
+        let types = Set(live.keys).union(planned.keys).filter { live[$0] != planned[$0] }
         for member in ["apps", "bytes", "expectations", "openingsByHour", "refreshesByHour", "states", "events"] {
-            #expect(report[member] == document[member], "\(member)")
+            #expect(report[member] == document[member], "\(member); other numbers of \(types.sorted())")
         }
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         try await suite.cluster.destroy()
@@ -136,6 +138,11 @@ struct ScenarioRunTests {
         #expect(try await suite.call(.GET, .ops, "/v1/clock").json["frozen"] == false)
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         try await suite.cluster.destroy()
+    }
+
+    /// The number of events of each type.
+    private static func counts(_ events: [JSON]) -> [String: Int] {
+        events.reduce(into: [:]) { $0[$1["type"]?.string ?? "", default: 0] += 1 }
     }
 
     /// Simulates the scenario on the day of the run.

@@ -95,6 +95,23 @@ start_cluster() {
     step "Starting PostgreSQL $(postgres_version "$programs")"
     clear_stale_cluster
     give_folder "$sockets"
+    : | as_owner tee -a "$home/database.log" >/dev/null
+    ln -sfn "$home/database.log" "$logs/database.log"
+    local output tries=0
+    until launch_postgres "$1"; do
+        # Another installation may have taken the port since it was chosen.
+        if ! listening "$database_port" || ((++tries == 5)); then
+            show_end database
+            fail "PostgreSQL did not start: $output"
+        fi
+    done
+    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its start"
+    make_database || fail "cannot create the database"
+    done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
+}
+
+# launch_postgres REPLICAS: starts PostgreSQL on a free port. Sets `database_port` and `output`.
+launch_postgres() {
     choose_database_port
     # A session that is idle in a transaction would block a partition, so it has a timeout.
     write_as_owner "$home/data/dormouse.conf" <<-CONFIGURATION
@@ -109,16 +126,7 @@ start_cluster() {
 		idle_in_transaction_session_timeout = 5s
 		cluster_name = 'dormouse'
 	CONFIGURATION
-    : | as_owner tee -a "$home/database.log" >/dev/null
-    ln -sfn "$home/database.log" "$logs/database.log"
-    local output
-    if ! output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1); then
-        show_end database
-        fail "PostgreSQL did not start: $output"
-    fi
-    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its start"
-    make_database || fail "cannot create the database"
-    done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
+    output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1)
 }
 
 # cluster_is_outdated: whether an upgrade of the package has replaced the program of the running server. New sessions
