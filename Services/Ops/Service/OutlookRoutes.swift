@@ -5,7 +5,7 @@ import NIOHTTP1
 import Records
 import ServiceKit
 
-/// What the services expect for an app. Each request goes to the service, with the same credential.
+/// Predictions about an app. `ops` forwards each request to the service that knows the answer, with the same credential.
 ///
 /// Only the service knows its settings, so `ops` does not compute these documents from the log.
 struct OutlookRoutes: Sendable {
