@@ -20,6 +20,7 @@ struct Measure: AsyncParsableCommand {
         case pushDevices = "push-devices"
         case transferBytes = "transfer-bytes"
         case operatorQueries = "operator-queries"
+        case dashboard
     }
 
     static let configuration = CommandConfiguration(
@@ -28,7 +29,8 @@ struct Measure: AsyncParsableCommand {
         discussion:
             """
             Needs PostgreSQL's programs, pgbench among them, wrk for `http`, h2load for `push-accept` and \
-            `transfer-bytes`, and for that nginx and curl too; starts a private database cluster.
+            `transfer-bytes`, and for that nginx and curl too, Chromium for `dashboard`; starts a private database \
+            cluster.
             """)
 
     @Argument(help: "The subjects: \(Subject.allCases.map(\.rawValue).joined(separator: ", ")); all by default.")
@@ -43,7 +45,12 @@ struct Measure: AsyncParsableCommand {
     @Option(help: "Pending deadlines.")
     var deadlines = 1_000_000
 
-    @Option(help: "Devices; by default 10000 on fleet streams, 5000 connected to push, 50000 that fetch schedules.")
+    @Option(
+        help:
+            """
+            Devices; by default 10000 on fleet streams, 5000 connected to push, 50000 that fetch schedules, 100000 on \
+            the dashboard.
+            """)
     var devices: Int?
 
     @Option(help: "The number of apps on each device that fetch schedules.")
@@ -90,6 +97,8 @@ struct Measure: AsyncParsableCommand {
             case .pushDevices: try await ConnectedDevices(devices: devices ?? 5000, seconds: seconds).run()
             case .transferBytes: try await MovedBytes(mebibytes: mebibytes, transfers: transfers).run()
             case .operatorQueries: try await OperatorQueries(events: events).run()
+            case .dashboard:
+                try await DashboardLoad(events: events, devices: devices ?? 100_000, seconds: seconds).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
             }
         }

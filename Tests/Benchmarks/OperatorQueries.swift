@@ -20,17 +20,13 @@ struct OperatorQueries {
     func run() async throws {
         Report.heading("Queries to ops over \(events) events")
         let log = try await FilledLog.make(events: events)
-        let begun = ContinuousClock.now
-        try await eventually(within: 3600, describe: "all events are counted") { try await log.uncounted() == 0 }
-        Report.figure(
-            "events counted, while nothing else runs", Double(events) / (begun.duration(to: .now) / .seconds(1)),
-            "per second")
-        try await check(log)
+        try await log.waitForCounts()
+        try await log.checkCounts()
         let http = HTTPClient()
         let floor = try await ask(http, log, "the clock (no events)") { _ in "/v1/clock" }
         for kind in Kind.allCases { try await ask(http, log, kind.rawValue, floor: floor) { kind.path(&$0) } }
         try await dropADay(log, http)
-        try await check(log)
+        try await log.checkCounts()
         try await http.shutdown()
         try await log.stop()
     }
@@ -49,7 +45,7 @@ struct OperatorQueries {
         case consumers = "consumer lag"
 
         func path(_ random: inout SplitMix64) -> String {
-            let device = "device-\(Int.random(in: 0..<FilledLog.devices, using: &random))"
+            let device = "device-\(Int.random(in: 0..<FilledLog.Crowd().devices, using: &random))"
             func during(_ minutes: Int64) -> String {
                 let age = Int64.random(in: 1...(Int64(FilledLog.days) - 1) * 86_400_000, using: &random)
                 let since = RealClock().now - .milliseconds(age)
@@ -79,44 +75,12 @@ struct OperatorQueries {
         _ http: HTTPClient, _ log: FilledLog, _ name: String, floor: Double? = nil,
         _ path: (inout SplitMix64) -> String
     ) async throws -> Double {
-        var random = SplitMix64(seed: 3)
-        var took: [Double] = []
-        for number in 0..<questions + 20 {
-            let seconds = try await time(http, log.address + path(&random))
-            // The first queries prepare statements and fill caches.
-            if number >= 20 { took.append(1000 * seconds) }
-        }
-        took.sort()
+        let took = try await log.times(http, questions, path)
         let p99 = took[took.count * 99 / 100]
         if let floor { Report.figure("\(name), p50 ÷ the clock's", median(took) / floor, "") }
         Report.figure("\(name), p50", median(took), "ms")
         Report.bound("\(name), p99", p99, "ms", limit: 50)
         return median(took)
-    }
-
-    private func time(_ http: HTTPClient, _ url: String) async throws -> Double {
-        let begun = ContinuousClock.now
-        let answer = try await http.execute(HTTPClientRequest(url: url), timeout: .seconds(60))
-        let body = try await answer.body.collect(upTo: 1 << 24)
-        guard answer.status == .ok else {
-            throw ToolFailed(description: "\(url): \(answer.status.code) \(String(buffer: body))")
-        }
-        return begun.duration(to: .now) / .seconds(1)
-    }
-
-    /// The counts must equal a full count of all events.
-    private func check(_ log: FilledLog) async throws {
-        let wrong = try await log.pool.execute(
-            Query(
-                Statement(
-                    """
-                    SELECT count(*)::int8 FROM (
-                        SELECT type, sum(events) AS n FROM ops.counts WHERE width = 3600 GROUP BY type) AS c
-                    FULL JOIN (SELECT type, count(*) AS n FROM bus.events GROUP BY type) AS e USING (type)
-                    WHERE c.n IS DISTINCT FROM e.n
-                    """), rowsExpected: 1))[0].decode(Int.self, at: 0)
-        guard wrong == 0 else { throw ToolFailed(description: "the counts of \(wrong) types are wrong") }
-        Report.progress("the counts equal a full count")
     }
 
     /// Drops the oldest day while one connection appends and another sends queries.
@@ -145,7 +109,7 @@ struct OperatorQueries {
         var questions: [Double] = []
         repeat {
             during += try await appends(log, 10)
-            questions.append(1000 * (try await time(http, log.address + "/v1/stats?interval=60")))
+            questions.append(try await log.time(http, "/v1/stats?interval=60"))
         } while !isOver.hasFired
         let (days, seconds) = try await dropping.value
         guard !days.isEmpty else { throw ToolFailed(description: "no day was dropped") }

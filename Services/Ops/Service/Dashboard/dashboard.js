@@ -203,4 +203,14 @@ async function begin() {
 }
 
 addEventListener('hashchange', () => { if (!door.isOpen) turn() })
+
+// The browser may keep a page that is left, for its back button. The kept page must hold no connection: a browser opens six
+// for a host, and each feed needs one.
+addEventListener('pagehide', () => {
+  refreshing.abort()
+  if (open) views[open].close()
+  open = shown = undefined
+})
+addEventListener('pageshow', ({ persisted }) => { if (persisted && !door.isOpen) turn() })
+
 begin()

@@ -71,4 +71,23 @@ extension DashboardTests {
             try await proxy.stop()
         }
     }
+
+    /// Each kept page would hold the connection of its feed, and a browser opens six for a host.
+    @Test func `a page that the browser keeps for its back button holds no connection`() async throws {
+        let isRead = "document.querySelector('#devices-count')?.textContent === '4'"
+        try await onPage { fixture, browser in
+            let page = "http://127.0.0.1:\(fixture.port)/"
+            for _ in 0..<8 {
+                try await browser.until(isRead)
+                try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
+                try await browser.open(page + "icon.svg", key: nil)
+                try await browser.open(page, key: nil)
+            }
+            try await browser.until(isRead)
+            try await browser.evaluate("history.go(-2)")
+            try await browser.until("document.querySelector('#feed-state')?.textContent === 'live'")
+            try await fixture.append("fetch.refresh.due", to: "d3")
+            try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")
+        }
+    }
 }
