@@ -5,6 +5,7 @@ import { to } from './address.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { connection, Outlook } from './outlook.js'
 import { Timeline } from './timeline.js'
+import { DeviceTransfers } from './transfers.js'
 import { dateAndTime, plural, span, streamStates, system, word } from './words.js'
 
 export class DeviceView {
@@ -14,6 +15,7 @@ export class DeviceView {
     this.failed = failed
     this.timeline = new Timeline(failed)
     this.outlook = new Outlook(now)
+    this.transfers = new DeviceTransfers()
   }
 
   open({ name }) {
@@ -22,12 +24,16 @@ export class DeviceView {
     this.base = `v1/devices/${segment(name)}`
     const { signal } = this.ending = new AbortController()
     this.timeline.open(name)
+    this.transfers.open(name)
     follow(path('v1/events/stream', { device: name }), {
       signal,
-      told: () => this.hear(),
+      told: event => {
+        this.transfers.hear(event)
+        this.hear()
+      },
       state: state => { $('timeline-state').dataset.state = state; say($('timeline-state'), streamStates[state]) },
       failed: error => this.failed(error),
-      opened: () => this.refreshAll(signal),
+      opened: () => Promise.all([this.refreshAll(signal), this.transfers.fill(signal)]),
     })
     this.timer = setInterval(() => this.tick(), 1000)
   }
@@ -38,7 +44,7 @@ export class DeviceView {
     $('device-pushes').setAttribute('href', to('pushes', { device: name }))
     $('device-events').setAttribute('href', to('feed', { device: name }))
     for (const id of ['device-facts', 'switcher', 'other-apps']) $(id).replaceChildren()
-    for (const id of ['device-gone', 'switcher-empty', 'others']) show($(id), false)
+    for (const id of ['device-gone', 'switcher-empty', 'others', 'device-tasks-panel']) show($(id), false)
     for (const id of ['switcher-panel', 'timeline-panel']) show($(id), true)
     this.outlook.clear()
   }
@@ -55,6 +61,7 @@ export class DeviceView {
     const { signal } = this.ending
     this.hearing ??= setTimeout(() => {
       this.hearing = undefined
+      this.transfers.write()
       this.refreshAll(signal).catch(error => { if (!signal.aborted) this.failed(error) })
     }, 300)
   }
@@ -83,6 +90,8 @@ export class DeviceView {
     const chips = isKnown ? [...push ? [{ words: push.words, isBad: !push.isOpen }] : [], ...facts(state).map(words => ({ words }))] : []
     keyed($('device-facts'), chips, fact => fact.words, fact => h('li', { class: fact.isBad && 'is-bad' }, fact.words))
     if (!isKnown) return this.outlook.clear()
+    const { network } = state.conditions ?? {}
+    say($('device-network'), network ? `network: ${networkWords(network)}` : '')
     const apps = Object.entries(state.apps).map(([name, app]) => ({ name, ...app }))
     const byName = new Map(apps.map(app => [app.name, app]))
     const recent = (state.switcher ?? []).map(name => byName.get(name)).filter(Boolean)

@@ -2,18 +2,18 @@
 
 import { $, h, keyed, say, show } from './dom.js'
 import { follow, get, path } from './api.js'
-import { changed, here, toDevice } from './address.js'
+import { changed, here, to, toDevice } from './address.js'
 import { Filters } from './filters.js'
-import { bytes, dateAndTime, plural, subjectOf, transferError } from './words.js'
+import { bytes, dateAndTime, number, plural, subjectOf, transferError, waits, word } from './words.js'
 
 /** The changes that each event type makes to a task. */
 const turns = {
   'transfer.task.created': data => ({ kind: data.kind, url: data.request?.url }),
-  'transfer.attempt.started': () => ({ state: 'connecting' }),
+  'transfer.attempt.started': () => ({ state: 'connecting', reason: undefined }),
   'transfer.progress.made': data => ({ state: 'receiving', moved: data.totalBytesWritten, expected: data.totalBytesExpectedToWrite }),
   'transfer.body.sent': data => ({ state: 'sending', moved: data.totalBytesSent, expected: data.totalBytesExpectedToSend }),
   'transfer.attempt.ended': (_, task) => isUnderWay(task) ? { state: 'waiting' } : {},
-  'transfer.task.held': () => ({ state: 'waiting' }),
+  'transfer.task.held': data => ({ state: 'waiting', reason: data.waiting }),
   'transfer.task.completed': (data, task) => ({
     state: data.error ? 'failed' : 'completed', error: data.error, moved: data.bytesSent ?? data.bytesReceived ?? task.moved,
   }),
@@ -72,6 +72,35 @@ export class Transfers {
     const shown = this.tasks.sorted.slice(0, 6)
     keyed($('tasks'), shown, task => task.key, row, update)
     show($('tasks'), shown.length > 0)
+  }
+}
+
+/** The transfers of one device. */
+export class DeviceTransfers {
+  open(name) {
+    this.name = name
+    this.tasks = new Tasks(1000)
+  }
+
+  /** Requests the events that the page of transfers requests. The stream of the device delivers new ones. */
+  async fill(signal) {
+    const page = await get(path('v1/events', { device: this.name, type: types, limit: 1000 }), signal)
+    if (signal.aborted) return
+    for (const event of page.items.reverse()) this.tasks.hear(event)
+    this.tasks.isChanged = true
+    this.write()
+  }
+
+  hear(event) { this.tasks.hear(event) }
+
+  write() {
+    if (!this.tasks.isChanged || document.hidden) return
+    this.tasks.isChanged = false
+    const all = this.tasks.sorted
+    keyed($('device-tasks'), all.slice(0, 10), task => task.key, row, update)
+    say($('device-tasks-count'), number(all.length))
+    $('device-tasks-count').setAttribute('href', to('transfers', { device: this.name }))
+    show($('device-tasks-panel'), all.length > 0)
   }
 }
 
@@ -147,19 +176,27 @@ function row(task) {
     h('p', {}, h('a', { href: toDevice(task.device) }, task.device), ` ${task.app} `,
       h('span', { class: 'muted' }, `${task.session}, task ${task.number}`)),
     h('span', { class: 'muted' }),
+    h('p', { class: 'muted file', hidden: true }),
     h('progress', { 'aria-label': `Task ${task.number} of ${task.device} ${task.app}` }),
     h('p', { class: 'muted about' }, h('time'), ' ', h('a', { class: 'why', 'aria-label': `Why? Task ${task.number} of ${task.device}` }, 'why?')))
 }
 
 function update(element, task) {
-  const [, words, bar, about] = element.children
+  const [, words, file, bar, about] = element.children
   element.dataset.state = task.state
-  say(words, [task.state === 'failed' ? `failed: ${transferError(task.error.code)}` : task.state, amount(task)].filter(Boolean).join(' · '))
+  say(words, [stateWords(task), amount(task)].filter(Boolean).join(' · '))
+  if (task.url) say(file, `${task.kind} of ${task.url}`)
+  show(file, Boolean(task.url))
   say(about.firstElementChild, dateAndTime(task.time))
   about.lastElementChild.setAttribute('href', changed({ why: task.event }))
   if (!isUnderWay(task)) bar.value = 1
   else if (task.expected > 0) bar.value = Math.min(1, task.moved / task.expected)
   else bar.removeAttribute('value')
+}
+
+function stateWords({ state, reason, error }) {
+  if (state === 'failed') return `failed: ${transferError(error.code)}`
+  return state === 'waiting' && reason ? `waiting ${waits[reason] ?? word(reason)}` : state
 }
 
 function amount({ state, moved, expected }) {

@@ -57,6 +57,13 @@ const transferErrors = {
   '-1005': 'connection lost', '-1009': 'not connected to the internet', '-1011': 'bad server response', '-3000': 'cannot create file',
 }
 
+/** What a waiting transfer waits for. */
+export const waits = {
+  waitingForConnectivity: 'for a network', waitingForWiFi: 'for Wi-Fi', waitingForPower: 'for power', waitingForBeginDate: 'for its begin date',
+  waitingForAuthentication: 'for authentication', waitingForDelegate: 'for the app', queuedPerHost: 'for other tasks of its host',
+  rateLimited: 'for the rate limiter', backingOff: 'before the next attempt',
+}
+
 /** Returns the meaning of a code of `NSURLErrorDomain`. */
 export const transferError = code => transferErrors[code] ?? `NSURLErrorDomain ${code}`
 
