@@ -1,4 +1,9 @@
+import Contracts
+import EventLog
+import Foundation
+import Machines
 import Records
+import Runtime
 import TestSupport
 import Testing
 import Timeline
@@ -8,17 +13,18 @@ import Timeline
 /// The suite clock on the page, and the windows of the charts.
 extension DashboardTests {
     private func onVirtualPage(
-        key: String, _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
+        key: String,
+        _ body: @Sendable @escaping (OpsFixture, Browser, DurableRuntime<Counter>) async throws -> Void
     ) async throws {
         try await OpsFixture.run(virtual: true) { fixture in
             try await Self.live(fixture)
             // A service reads the log, so an advance can settle.
-            try await fixture.running { _ in
+            try await fixture.running { runtime in
                 try await Browser.run { browser in
                     try await browser.open("http://127.0.0.1:\(fixture.port)/", key: key)
                     try await browser.until("!document.querySelector('#clock-controls').hidden")
                     try await browser.press("#clock-controls summary")
-                    try await body(fixture, browser)
+                    try await body(fixture, browser, runtime)
                     let complaints = await browser.complaints
                     #expect(complaints == [])
                 }
@@ -27,7 +33,7 @@ extension DashboardTests {
     }
 
     @Test func `an operator freezes, speeds up and advances the clock on the page`() async throws {
-        try await onVirtualPage(key: OpsFixture.operateKey) { fixture, browser in
+        try await onVirtualPage(key: OpsFixture.operateKey) { fixture, browser, _ in
             try await browser.press("#clock-freeze")
             try await browser.until("document.querySelector('#clock-mode').textContent === 'virtual, frozen'")
             let before = try #require(try await fixture.get("/v1/clock").json["now"]?.string.flatMap { Instant($0) })
@@ -44,8 +50,31 @@ extension DashboardTests {
         }
     }
 
+    @Test func `a step names the device that does not answer`() async throws {
+        try await onVirtualPage(key: OpsFixture.operateKey) { fixture, browser, runtime in
+            try await browser.press("#clock-freeze")
+            try await browser.until("document.querySelector('#clock-mode').textContent === 'virtual, frozen'")
+            let before = try #require(try await fixture.get("/v1/clock").json["now"]?.string.flatMap { Instant($0) })
+            _ = try await runtime.submit(
+                Submission<Counter>(
+                    key: .device("bell"), command: .ring(after: .seconds(120)), origin: Origin(id: UUID())
+                ) { _, _ in [] })
+            // The device is connected, was woken and never completes the wake.
+            try await fixture.wake("d3", at: before)
+            try await fixture.connect(.device(.device("d3")))
+            try await browser.press("#clock-step")
+            try await browser.until("document.querySelector('#clock-state').textContent.includes('has settled')")
+            #expect(
+                try await browser.text("#clock-state")?.hasSuffix(" 1 device did not answer in time: d3") == true)
+            let after = try #require(try await fixture.get("/v1/clock").json["now"]?.string.flatMap { Instant($0) })
+            #expect(after - before == .seconds(120))
+            try await browser.press("#clock-state a")
+            try await browser.until("document.querySelector('#device-name').textContent === 'd3'")
+        }
+    }
+
     @Test func `a key that may only read can't move the clock`() async throws {
-        try await onVirtualPage(key: OpsFixture.readKey) { fixture, browser in
+        try await onVirtualPage(key: OpsFixture.readKey) { fixture, browser, _ in
             try await browser.press("#clock-freeze")
             try await browser.until("document.querySelector('#clock-fault').textContent.includes('scope operate')")
             #expect(try await browser.evaluate("document.querySelector('#door').hidden") == true)

@@ -180,11 +180,11 @@ extension OpsFixture {
         try await send("POST", "/v1/clock/advance", body)
     }
 
-    fileprivate func connect(_ subject: OrderStreamStore.Subject) async throws {
+    func connect(_ subject: OrderStreamStore.Subject) async throws {
         try await OrderStreamStore(pool: owner).add(UUID(), of: subject, holder: UUID())
     }
 
-    fileprivate func wake(_ device: String, at time: Instant) async throws {
+    func wake(_ device: String, at time: Instant) async throws {
         var woken = LifecycleEvent.AppWoken.placeholder
         (woken.app, woken.wake) = ("app", "wake-\(device)")
         try await owner.append(ForeignEvent(woken, to: device, at: time), partitions: Self.partitions)
