@@ -49,6 +49,7 @@ public final class SharedClock: SuiteClock {
     }
 
     private let state: Mutex<State>
+    private let followers = Mutex<[@Sendable () -> Void]>([])
     private let real: any SuiteClock
 
     public init(_ setting: ClockSetting = .real, real: any SuiteClock = RealClock()) {
@@ -68,6 +69,16 @@ public final class SharedClock: SuiteClock {
     /// trips of the samples, the more exact it is.
     public var skew: Interval { state.withLock { $0.skew } }
 
+    /// Calls `follower` after each change of the setting from now on.
+    public func follow(_ follower: @escaping @Sendable () -> Void) { followers.withLock { $0.append(follower) } }
+
+    /// Returns the real time until the suite time reaches an instant, by the newest setting: zero or less if it has
+    /// reached it, nil if a frozen clock does not reach it.
+    public func wait(until instant: Instant) -> Interval? {
+        let (setting, skew) = state.withLock { ($0.setting, $0.skew) }
+        return setting.real(at: instant).map { $0 - (real.now + skew) }
+    }
+
     /// Adds a sample. It ignores a sample older than the newest known one, even if it arrives later.
     public func take(_ sample: ClockSample) {
         let taken = ContinuousClock.now
@@ -75,12 +86,16 @@ public final class SharedClock: SuiteClock {
         // The database read its clock between the query and the answer.
         let least = sample.real - received
         let most = least + Interval(milliseconds: (sample.asked.duration(to: taken) / .milliseconds(1)).whole + 1)
-        state.withLock { state in
-            if let newest = state.newest, sample.asked < newest.taken, sample.real < newest.real { return }
+        let isNew = state.withLock { state in
+            if let newest = state.newest, sample.asked < newest.taken, sample.real < newest.real { return false }
+            let former = state.setting
             state.newest = (sample.real, taken)
             state.setting = sample.setting
             state.skew = min(max(state.skew, least), most)
+            return sample.setting != former
         }
+        guard isNew else { return }
+        for follower in followers.withLock({ $0 }) { follower() }
     }
 
     /// Reads the clock's row.

@@ -29,6 +29,7 @@ actor BatchEngine<M: Machine> {
     }
 
     nonisolated let inboxes: [PartitionInbox<M>]
+    nonisolated let deadlineAlarm = DeadlineAlarm()
     let pool: ConnectionPool
     let clock: SharedClock
     let policy: M.Policy
@@ -70,7 +71,9 @@ actor BatchEngine<M: Machine> {
         self.limits = limits
         self.logger = logger
         let now = ContinuousClock.now
-        inboxes = (0..<partitions).map { PartitionInbox(partition: $0, budget: budget) }
+        inboxes = (0..<partitions).map { [deadlineAlarm] in
+            PartitionInbox(partition: $0, budget: budget, alarm: deadlineAlarm)
+        }
         machines = (0..<partitions).map { PartitionMachine(partition: $0, of: partitions, policy: policy, now: now) }
         callers = Array(repeating: [], count: partitions)
         isBusy = Array(repeating: false, count: partitions)

@@ -21,10 +21,10 @@ public final class DurableRuntime<M: Machine>: Service {
     public let updates: WakeUpReceiver
     let pool: ConnectionPool
     private let cursors: CursorWatch
-    private let clock: SharedClock
+    let clock: SharedClock
     private let watchdog: Watchdog
     private let blockers: BlockerWatch
-    private let standing: Statement
+    let standing: Statement
     private let newest = Atomic<Int>(0)
     let sweeper: StateSweeper<M>
     let budget: StateBudget
@@ -70,6 +70,7 @@ public final class DurableRuntime<M: Machine>: Service {
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
             logger: logger)
         let pools = [pool, leases.pool, blockers.pool]
+        clock.follow { [alarm = engine.deadlineAlarm] in alarm.ring() }
         watchdog = Watchdog(limits, progress: progress, queries: { pools.flatMap(\.callDeadlines) }, logger: logger)
         updates.follow { [engine] updates in
             switch updates {
@@ -231,38 +232,10 @@ public final class DurableRuntime<M: Machine>: Service {
         }
     }
 
-    /// Checks deadlines every 10 ms, and the log every 500 ms in case a wake-up was lost.
-    private func tick() async {
-        var count = 0
-        while !Task.isCancelled {
-            if count % 50 == 0 { await look() }
-            count += 1
-            let now = clock.now
-            let isGlance = count % 10 == 0
-            for inbox in engine.inboxes where inbox.isDue(at: now) || isGlance && inbox.takesSkips() {
-                engine.look(inbox.partition)
-            }
-            try? await Task.sleep(for: .milliseconds(10))
-        }
-    }
-
     /// Separate from the tick, which may wait for the database.
     private func refuseStale() async {
         repeat {
             for inbox in engine.inboxes { inbox.refuseStale(at: .now) }
         } while (try? await Task.sleep(for: .milliseconds(500))) != nil
-    }
-
-    /// One query for all partitions, so that an idle suite costs almost nothing.
-    private func look() async {
-        do {
-            let partitions = try await pool.execute(standing, .text(M.name)).decode((Int, Bool, Instant?).self)
-            for (partition, isBehind, deadline) in partitions where engine.inboxes.indices.contains(partition) {
-                await engine.note(partition, isBehind: isBehind, nextDeadline: deadline)
-            }
-        } catch {
-            // Each partition then looks itself, and logs its own error.
-            for partition in engine.inboxes.indices { engine.look(partition) }
-        }
     }
 }

@@ -20,15 +20,17 @@ final class PartitionInbox<M: Machine>: Sendable {
     private let looks = Atomic(false)
     /// Whether there are new events that this machine does not follow.
     private let skips = Atomic(false)
-    /// The earliest known deadline, for the 10 ms tick.
+    /// The earliest known deadline, in milliseconds since 1970.
     private let due = Atomic<Int64>(.max)
+    private let alarm: DeadlineAlarm
     /// The time of the last look at the log, in milliseconds since ``start``.
     private let lastLook = Atomic<Int64>(-1000)
     private let start = ContinuousClock.now
     private let isUnreachable = Atomic(false)
 
-    init(partition: Int, budget: StateBudget) {
+    init(partition: Int, budget: StateBudget, alarm: DeadlineAlarm = DeadlineAlarm()) {
         self.partition = partition
+        self.alarm = alarm
         progress = PartitionProgress(partition: partition)
         queue = CommandQueue<M>(limit: Self.queueLimit)
         cache = StateCache(budget)
@@ -45,7 +47,7 @@ final class PartitionInbox<M: Machine>: Sendable {
     func hear(isOfInterest: Bool) -> Bool {
         let isRecent = milliseconds - lastLook.load(ordering: .relaxed) < Self.glance
         guard isOfInterest || !isRecent else {
-            skips.store(true, ordering: .relaxed)
+            if !skips.exchange(true, ordering: .relaxed) { alarm.ring() }
             return false
         }
         look()
@@ -54,6 +56,9 @@ final class PartitionInbox<M: Machine>: Sendable {
 
     private static var glance: Int64 { Int64(PartitionMachine<M>.glanceInterval / .milliseconds(1)) }
     private var milliseconds: Int64 { Int64(start.duration(to: .now) / .milliseconds(1)) }
+
+    /// Whether there are events to skip.
+    var hasSkips: Bool { skips.load(ordering: .relaxed) }
 
     /// Returns whether there are events to skip, and resets the flag.
     func takesSkips() -> Bool { skips.exchange(false, ordering: .relaxed) }
@@ -67,10 +72,15 @@ final class PartitionInbox<M: Machine>: Sendable {
         skips.store(false, ordering: .relaxed)
     }
 
-    /// Returns whether the earliest known deadline has come.
-    func isDue(at now: Instant) -> Bool { due.load(ordering: .relaxed) <= now.milliseconds }
+    /// The earliest known deadline, in milliseconds since 1970.
+    var nextDue: Int64 { due.load(ordering: .sequentiallyConsistent) }
 
-    func set(nextDue: Instant?) { due.store(nextDue?.milliseconds ?? .max, ordering: .relaxed) }
+    /// Stores the earliest known deadline.
+    func set(nextDue: Instant?) {
+        let milliseconds = nextDue?.milliseconds ?? .max
+        due.store(milliseconds, ordering: .sequentiallyConsistent)
+        alarm.note(milliseconds)
+    }
 
     /// Takes note whether the last batch failed to reach the database.
     func set(isUnreachable: Bool) { self.isUnreachable.store(isUnreachable, ordering: .relaxed) }

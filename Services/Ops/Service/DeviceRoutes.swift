@@ -30,8 +30,18 @@ struct DeviceRoutes: Sendable {
         }
         table.add(
             .get, "/v1/fleets", "Lists the fleets by name, with the number of devices that are in each now",
-            .scope(.read), .refuses(Problem.ofLog)
-        ) { _ in Reply(Page(try await asking { try await store.fleets() })) }
+            .scope(.read),
+            .parameters(
+                .number("limit", 1...1000, "The maximum number of fleets; 1000 by default"),
+                .text("cursor", "The `next` of the previous page")),
+            .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
+        ) { call in
+            var query = QueryReader(call)
+            let after = query.identifier("cursor") ?? ""
+            let limit = query.number("limit") ?? 1000
+            try query.finish()
+            return Reply(try await asking { try await store.fleets(after: after, limit: limit) })
+        }
     }
 }
 

@@ -52,6 +52,27 @@ import Timeline
         #expect(setting.instant(atReal: Instant(milliseconds: 10_001)).milliseconds == 600_000)
     }
 
+    @Test func `a change of the setting is told, and the wait follows it`() {
+        let clock = SharedClock(real: host)
+        let changes = Tally()
+        clock.follow { changes.add() }
+        func take(rate: Double, virtual: Int64 = 1_000_000) {
+            let setting = ClockSetting(
+                isVirtual: true, realEpoch: host.now, virtualEpoch: Instant(milliseconds: virtual), rate: rate)
+            clock.take(ClockSample(setting: setting, real: host.now, asked: .now))
+        }
+        let due = Instant(milliseconds: 1_060_000)
+        #expect(clock.wait(until: due) == .seconds(60))
+        take(rate: 60)
+        #expect(changes.count == 1 && clock.wait(until: due) == .seconds(1))
+        take(rate: 60)
+        #expect(changes.count == 1)
+        take(rate: 0)
+        #expect(changes.count == 2 && clock.wait(until: due) == nil)
+        take(rate: 0, virtual: 1_070_000)
+        #expect(changes.count == 3 && clock.wait(until: due) == .zero)
+    }
+
     @Test func `the longest interval has a length`() {
         #expect(Interval(milliseconds: .min).magnitude == Interval(milliseconds: .max))
     }

@@ -30,12 +30,17 @@ extension OpsStore {
         """)
 
     private static let fleets = Statement(
-        "SELECT count(*), fleet FROM ops.known_devices WHERE fleet IS NOT NULL GROUP BY fleet ORDER BY fleet COLLATE \"C\""
-    )
+        """
+        SELECT count(*), fleet FROM ops.known_devices WHERE fleet COLLATE "C" > $1
+        GROUP BY fleet ORDER BY fleet COLLATE "C" LIMIT $2
+        """)
 
-    /// Returns the fleets by name.
-    func fleets() async throws(PostgresError) -> [KnownFleet] {
-        try await pool.execute(Self.fleets).decode((Int, String).self).map { KnownFleet(devices: $0, fleet: $1) }
+    /// Returns a page of fleets by name.
+    func fleets(after name: String, limit: Int) async throws(PostgresError) -> Page<KnownFleet> {
+        let rows = try await pool.execute(Self.fleets, .text(name), .int(limit + 1)).decode((Int, String).self)
+        var page = Page(rows.prefix(limit).map { KnownFleet(devices: $0, fleet: $1) })
+        if rows.count > limit { page.next = page.items.last?.fleet }
+        return page
     }
 
     // A new device may be missing in the table for a second: the log has its registration.

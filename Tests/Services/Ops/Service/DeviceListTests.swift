@@ -53,6 +53,24 @@ import Testing
         }
     }
 
+    @Test func `fleets are listed in pages`() async throws {
+        try await OpsFixture.run { fixture in
+            for (device, fleet) in [("d1", "red"), ("d2", "blue"), ("d3", "red"), ("d4", "Zoo")] {
+                try await fixture.append(
+                    "lifecycle.device.registered", to: device,
+                    data: #"{"registration":{"profile":"ios18","fleet":"\#(fleet)"}}"#)
+            }
+            try await fixture.count()
+            let first = try await fixture.get("/v1/fleets?limit=2").json
+            #expect(first["items"]?.items == [["devices": 1, "fleet": "Zoo"], ["devices": 1, "fleet": "blue"]])
+            #expect(first["next"] == "blue")
+            let last = try await fixture.get("/v1/fleets?limit=2&cursor=blue").json
+            #expect(last["items"]?.items == [["devices": 2, "fleet": "red"]])
+            #expect(last["next"] == nil || last["next"] == .null)
+            #expect(try await fixture.get("/v1/fleets?limit=0&page=2").faults.sorted() == ["/limit", "/page"])
+        }
+    }
+
     @Test func `two names that are one text in two forms of Unicode are two devices`() async throws {
         try await OpsFixture.run { fixture in
             for device in ["caf\u{E9}", "cafe\u{301}"] {
