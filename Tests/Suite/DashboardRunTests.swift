@@ -124,7 +124,8 @@ struct DashboardRunTests {
         try await browser.press(.enter)
         try await browser.until("document.querySelectorAll('#timeline li').length > 5")
         #expect(try await browser.text("#device-name") == name)
-        #expect(try await browser.texts("#switcher h3, #other-apps h3").isEmpty == false)
+        // The state may arrive after the timeline.
+        try await browser.until("document.querySelectorAll('#switcher h3, #other-apps h3').length > 0")
         // The services tell what to expect.
         try await browser.until("document.querySelectorAll('#outlook .forecast').length > 0")
         #expect(try await browser.texts("#timeline time").count == browser.texts("#timeline .why").count)

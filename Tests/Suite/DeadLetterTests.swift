@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Replay and discard by an operator.
-@Suite("Dead letters", .tags(.database, .processes), .timeLimit(.minutes(5))) struct DeadLetterTests {
+@Suite("Dead letters", .tags(.database, .processes, .browser), .timeLimit(.minutes(5))) struct DeadLetterTests {
     @Test func `an operator discards the input at fault`() async throws {
         let (suite, ownThread) = try await park()
         #expect(ownThread.allSatisfy { $0["key"]?.string == "device:phone" })
