@@ -39,11 +39,15 @@ public struct ClockSample: Sendable {
 public final class SharedClock: SuiteClock {
     /// The clock skew from which the service logs a warning.
     public static let toleratedSkew = Interval.seconds(1)
+    /// The followers are told when the skew has grown by this much, because a deadline is then due earlier.
+    static let toldSkew = Interval.milliseconds(10)
 
     private struct State {
         var setting: ClockSetting
         /// The database's time minus this machine's.
         var skew = Interval.zero
+        /// The skew of which the followers know.
+        var told = Interval.zero
         /// The newest sample: the database's time, and when it arrived.
         var newest: (real: Instant, taken: ContinuousClock.Instant)?
     }
@@ -69,7 +73,8 @@ public final class SharedClock: SuiteClock {
     /// trips of the samples, the more exact it is.
     public var skew: Interval { state.withLock { $0.skew } }
 
-    /// Calls `follower` after each change of the setting from now on.
+    /// Calls `follower` from now on after each change by which a deadline may be due earlier: of the setting, or of the
+    /// skew.
     public func follow(_ follower: @escaping @Sendable () -> Void) { followers.withLock { $0.append(follower) } }
 
     /// Returns the real time until the suite time reaches an instant, by the newest setting: zero or less if it has
@@ -86,15 +91,21 @@ public final class SharedClock: SuiteClock {
         // The database read its clock between the query and the answer.
         let least = sample.real - received
         let most = least + Interval(milliseconds: (sample.asked.duration(to: taken) / .milliseconds(1)).whole + 1)
-        let isNew = state.withLock { state in
+        let hasChanged = state.withLock { state in
             if let newest = state.newest, sample.asked < newest.taken, sample.real < newest.real { return false }
             let former = state.setting
             state.newest = (sample.real, taken)
             state.setting = sample.setting
             state.skew = min(max(state.skew, least), most)
-            return sample.setting != former
+            // A sleep until a deadline may end late by less than `toldSkew`, and it may end early: it is then planned again.
+            guard sample.setting != former || state.skew - state.told >= Self.toldSkew else {
+                state.told = min(state.told, state.skew)
+                return false
+            }
+            state.told = state.skew
+            return true
         }
-        guard isNew else { return }
+        guard hasChanged else { return }
         for follower in followers.withLock({ $0 }) { follower() }
     }
 

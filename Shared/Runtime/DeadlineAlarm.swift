@@ -6,8 +6,8 @@ import Synchronization
 /// suite's clock was changed.
 final class DeadlineAlarm: Sendable {
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    /// The earliest deadline that the check knows, in milliseconds since 1970. While it reads the deadlines, any other
-    /// deadline is earlier.
+    /// The earliest deadline that the check knows, in milliseconds since 1970. It is `Int64.max` while the check reads the
+    /// deadlines, so each deadline that is set meanwhile rings.
     private let known = Atomic<Int64>(.max)
 
     /// Several rings at the same time are one element.
@@ -15,7 +15,8 @@ final class DeadlineAlarm: Sendable {
 
     func ring() { signal.continuation.yield() }
 
-    /// Takes note of a partition's deadline, which any later ``earliest(_:)`` reads.
+    /// Rings if a partition's new deadline is earlier than all known ones. The partition stores the deadline before the
+    /// call, so that a later ``earliest(_:)`` reads it.
     ///
     /// - Parameter due: in milliseconds since 1970.
     func note(_ due: Int64) {
@@ -62,12 +63,12 @@ struct TickPlan {
         return true
     }
 
-    /// Whether the poll is due; then plans the next one.
-    mutating func polls(at now: ContinuousClock.Instant) -> Bool {
-        guard nextPoll <= now else { return false }
-        nextPoll = now + Self.poll
-        return true
-    }
+    /// Whether the poll is due.
+    func isPollDue(at now: ContinuousClock.Instant) -> Bool { nextPoll <= now }
+
+    /// Plans the next poll. It is measured from the end of this one, because a database that does not answer keeps a poll
+    /// waiting.
+    mutating func polled(at end: ContinuousClock.Instant) { nextPoll = end + Self.poll }
 
     /// Whether the look that skips events is due; then plans the next one.
     mutating func glances(at now: ContinuousClock.Instant) -> Bool {

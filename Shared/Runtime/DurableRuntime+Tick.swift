@@ -26,7 +26,10 @@ extension DurableRuntime {
     private func check(
         _ plan: inout TickPlan, at now: ContinuousClock.Instant
     ) async -> (wait: Duration?, hasSkips: Bool) {
-        if plan.polls(at: now) { await look() }
+        if plan.isPollDue(at: now) {
+            await look()
+            plan.polled(at: .now)
+        }
         let inboxes = engine.inboxes
         if plan.glances(at: now) {
             for inbox in inboxes where inbox.takesSkips() { engine.look(inbox.partition) }

@@ -28,6 +28,7 @@ public final class DurableRuntime<M: Machine>: Service {
     private let newest = Atomic<Int>(0)
     let sweeper: StateSweeper<M>
     let budget: StateBudget
+    let settlingTime: Duration
 
     /// Creates a runtime. Run it as a service.
     ///
@@ -50,6 +51,7 @@ public final class DurableRuntime<M: Machine>: Service {
         updates = WakeUpReceiver(options, sender: wakeUps, logger: logger)
         let budget = StateBudget(cacheBytes)
         self.budget = budget
+        settlingTime = limits.settling
         let engine = BatchEngine<M>(
             partitions: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps, budget: budget,
             logger: logger)
@@ -94,7 +96,7 @@ public final class DurableRuntime<M: Machine>: Service {
     ///   `CancellationError` if the caller was cancelled before a batch took the command.
     ///
     /// A refusal is final only after the service has read every event about the aggregate that was in the log when the
-    /// command came. Until then the command waits, at most ``settlingTime``. Then it throws `RuntimeError.behind`.
+    /// command came. Until then the command waits, at most ``StallLimits/settling``. Then it throws `RuntimeError.behind`.
     ///
     /// - Parameter waiting: runs the part that waits. A caller with a request limit can free its slot meanwhile.
     public func submit(

@@ -25,12 +25,9 @@ extension BatchEngine {
 }
 
 extension DurableRuntime {
-    /// The longest time that a command waits for its service to read the log before its refusal is final.
-    public static var settlingTime: Duration { .seconds(2) }
-
     /// Waits until the cursor has passed the unread events, and submits the command again.
     func submitAgain(_ submission: Submission<M>, after early: EarlyRefusal) async throws -> Answer {
-        let end = ContinuousClock.now + Self.settlingTime
+        let end = ContinuousClock.now + settlingTime
         let partition = engine.inbox(of: submission.key).partition
         var again = submission
         again.settledAt = early.unread
@@ -49,7 +46,7 @@ extension DurableRuntime {
     /// Waits until this service has read every event about an aggregate that is in the log now. A state that the caller
     /// read before may be stale, even if no event was unread.
     ///
-    /// - Throws: ``RuntimeError/behind`` after ``settlingTime``; `PostgresError`.
+    /// - Throws: ``RuntimeError/behind`` after ``StallLimits/settling``; `PostgresError`.
     public func catchUp(with key: AggregateKey) async throws {
         let partition = engine.inbox(of: key).partition
         let rows = try await pool.execute(
@@ -57,7 +54,7 @@ extension DurableRuntime {
             rowsExpected: 1)
         guard let unread = try rows[0].decode(Int?.self) else { return }
         engine.look(partition)
-        let end = ContinuousClock.now + Self.settlingTime
+        let end = ContinuousClock.now + settlingTime
         guard try await hasReached(partition: partition, offset: unread, by: end) else {
             throw RuntimeError.behind
         }

@@ -44,8 +44,8 @@ final class PartitionInbox<M: Machine>: Sendable {
     /// - Parameter isOfInterest: whether the machine may follow one of them. Otherwise the cursor only skips them, at
     ///   most once in each ``PartitionMachine/glanceInterval``.
     /// - Returns: whether the look is due now.
-    func hear(isOfInterest: Bool) -> Bool {
-        let isRecent = milliseconds - lastLook.load(ordering: .relaxed) < Self.glance
+    func hear(isOfInterest: Bool, at now: ContinuousClock.Instant = .now) -> Bool {
+        let isRecent = milliseconds(at: now) - lastLook.load(ordering: .relaxed) < Self.glance
         guard isOfInterest || !isRecent else {
             if !skips.exchange(true, ordering: .relaxed) { alarm.ring() }
             return false
@@ -55,7 +55,9 @@ final class PartitionInbox<M: Machine>: Sendable {
     }
 
     private static var glance: Int64 { Int64(PartitionMachine<M>.glanceInterval / .milliseconds(1)) }
-    private var milliseconds: Int64 { Int64(start.duration(to: .now) / .milliseconds(1)) }
+    private func milliseconds(at now: ContinuousClock.Instant) -> Int64 {
+        Int64(start.duration(to: now) / .milliseconds(1))
+    }
 
     /// Whether there are events to skip.
     var hasSkips: Bool { skips.load(ordering: .relaxed) }
@@ -67,8 +69,8 @@ final class PartitionInbox<M: Machine>: Sendable {
     func takesLook() -> Bool { looks.exchange(false, ordering: .relaxed) }
 
     /// Records a look at the log.
-    func looked() {
-        lastLook.store(milliseconds, ordering: .relaxed)
+    func looked(at now: ContinuousClock.Instant = .now) {
+        lastLook.store(milliseconds(at: now), ordering: .relaxed)
         skips.store(false, ordering: .relaxed)
     }
 

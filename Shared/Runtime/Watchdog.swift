@@ -5,7 +5,7 @@ import Postgres
 import Synchronization
 import Telemetry
 
-/// The durations after which the runtime acts on a stall.
+/// The durations after which the runtime acts on a stall, or no longer waits.
 public struct StallLimits: Sendable {
     /// A process ends if one batch decides for longer. A decision takes milliseconds, so the input loops.
     public var decision: Duration
@@ -13,14 +13,18 @@ public struct StallLimits: Sendable {
     public var overdueCall: Duration
     /// The runtime ends a session of the suite that is idle for this long while it blocks a partition.
     public var blocker: Duration
+    /// The longest time that a command waits for its service to read the log before its refusal is final.
+    public var settling: Duration
 
     /// Creates limits.
     public init(
-        decision: Duration = .seconds(5), overdueCall: Duration = .seconds(10), blocker: Duration = .seconds(10)
+        decision: Duration = .seconds(5), overdueCall: Duration = .seconds(10), blocker: Duration = .seconds(10),
+        settling: Duration = .seconds(2)
     ) {
         self.decision = decision
         self.overdueCall = overdueCall
         self.blocker = blocker
+        self.settling = settling
     }
 }
 

@@ -73,6 +73,25 @@ import Timeline
         #expect(changes.count == 3 && clock.wait(until: due) == .zero)
     }
 
+    @Test func `a database whose clock goes ahead is told, because deadlines are due earlier`() {
+        let clock = SharedClock(ClockSetting.real, real: host)
+        let changes = Tally()
+        clock.follow { changes.add() }
+        func take(ahead: Int64) {
+            let real = host.now + .milliseconds(ahead)
+            clock.take(ClockSample(setting: .real, real: real, asked: .now))
+        }
+        take(ahead: 5)
+        #expect(changes.count == 0)
+        // Small steps count together.
+        take(ahead: 20)
+        #expect(changes.count == 1)
+        take(ahead: -2000)
+        #expect(changes.count == 1)
+        take(ahead: 0)
+        #expect(changes.count == 2)
+    }
+
     @Test func `the longest interval has a length`() {
         #expect(Interval(milliseconds: .min).magnitude == Interval(milliseconds: .max))
     }

@@ -9,9 +9,12 @@ import Testing
 /// A refusal is final only after the service has read every event about the device that was in the log before the
 /// command.
 @Suite(.tags(.database), .timeLimit(.minutes(5))) struct BehindTests {
+    /// A busy machine may need longer than the default.
+    private let patient = StallLimits(settling: .seconds(60))
+
     @Test func `a command is decided again after an event that its replica had not read`() async throws {
         let fixture = try await RuntimeFixture()
-        try await fixture.running { runtime in
+        try await fixture.running(limits: patient) { runtime in
             try await eventuallyTrue { await runtime.ownedPartitions == fixture.partitions }
             for number in 0..<100 {
                 // No wake-up: without the refusal, the replica would read the log only within 500 ms.
@@ -25,8 +28,8 @@ import Testing
 
     @Test func `replicas without the lease wait for the owner's cursor`() async throws {
         let fixture = try await RuntimeFixture()
-        try await fixture.running { first in
-            try await fixture.running { second in
+        try await fixture.running(limits: patient) { first in
+            try await fixture.running(limits: patient) { second in
                 try await eventuallyTrue { try await fixture.owners() == [2, 2] }
                 for number in 0..<100 {
                     try await fixture.append(to: "d\(number)")
@@ -81,7 +84,7 @@ import Testing
 
     @Test func `a reader that catches up reads the state after the latest event`() async throws {
         let fixture = try await RuntimeFixture()
-        try await fixture.running { runtime in
+        try await fixture.running(limits: patient) { runtime in
             try await runtime.catchUp(with: .device("a"))
             for number in 1...20 {
                 try await fixture.append(to: "a", isWokenUp: false)

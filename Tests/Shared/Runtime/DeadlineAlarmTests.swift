@@ -67,11 +67,12 @@ import Timeline
     @Test func `events to skip ring once`() async throws {
         let counted = Counted()
         let inbox = PartitionInbox<Counter>(partition: 0, budget: StateBudget(1 << 20), alarm: counted.alarm)
-        inbox.looked()
-        var isDue = inbox.hear(isOfInterest: false)
+        let now = ContinuousClock.now
+        inbox.looked(at: now)
+        var isDue = inbox.hear(isOfInterest: false, at: now)
         #expect(!isDue)
         try await counted.rings.reaches(1)
-        isDue = inbox.hear(isOfInterest: false)
+        isDue = inbox.hear(isOfInterest: false, at: now)
         #expect(!isDue && inbox.hasSkips)
         #expect(await counted.hasRung(1))
         let takes = inbox.takesSkips()
@@ -85,10 +86,10 @@ import Timeline
         func after(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
         // The macro can't call a mutating function.
         func steps(_ milliseconds: Int) -> [Bool] {
-            [
-                plan.begins(at: after(milliseconds)), plan.polls(at: after(milliseconds)),
-                plan.glances(at: after(milliseconds)),
-            ]
+            let begins = plan.begins(at: after(milliseconds))
+            let polls = plan.isPollDue(at: after(milliseconds))
+            if polls { plan.polled(at: after(milliseconds)) }
+            return [begins, polls, plan.glances(at: after(milliseconds))]
         }
         func sleep(_ milliseconds: Int, _ wait: Duration?, hasSkips: Bool = false) -> ContinuousClock.Instant? {
             plan.sleep(at: after(milliseconds), wait: wait, hasSkips: hasSkips)
@@ -107,5 +108,16 @@ import Timeline
         #expect(steps(260) == [true, false, true])
         #expect(sleep(260, .milliseconds(-5)) == after(270))
         #expect(steps(500) == [true, true, true])
+    }
+
+    @Test func `a poll that waits for a database does not follow another without a pause`() {
+        let start = ContinuousClock.now
+        var plan = TickPlan(glance: .milliseconds(100), now: start)
+        #expect(plan.isPollDue(at: start))
+        let end = start + .milliseconds(700)
+        plan.polled(at: end)
+        #expect(!plan.isPollDue(at: end))
+        let wake = plan.sleep(at: end, wait: nil, hasSkips: false)
+        #expect(wake == end + TickPlan.poll)
     }
 }
