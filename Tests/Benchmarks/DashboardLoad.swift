@@ -98,10 +98,10 @@ struct DashboardLoad {
 
     // MARK: In the browser
 
-    /// Each page, and the element whose first content ends the measurement.
+    /// Each page: its name, address and view, and the element whose first content ends the measurement.
     private static let pages = [
-        ("overview", "#/", "#devices-count"), ("pushes", "#/pushes", "#pushes-rows tr"),
-        ("devices", "#/devices", "#device-list > *"), ("events", "#/events", "#feed-rows li"),
+        ("overview", "#/", "overview", "#devices-count"), ("pushes", "#/pushes", "pushes", "#pushes-rows tr"),
+        ("devices", "#/devices", "devices", "#device-list > *"), ("events", "#/feed", "feed", "#feed-rows li"),
     ]
 
     private func measure(_ browser: Browser, _ log: FilledLog) async throws {
@@ -110,7 +110,7 @@ struct DashboardLoad {
             [
                 "source": .string(
                     """
-                    const wanted = {\(Self.pages.map { "'\($0.1)': '\($0.2)'" }.joined(separator: ", "))}
+                    const wanted = {\(Self.pages.map { "'\($0.1)': '\($0.3)'" }.joined(separator: ", "))}
                     const look = () => {
                       const found = document.querySelector(wanted[location.hash])
                       if (found && /[0-9a-z]/.test(found.textContent)) window.contentAt = performance.now()
@@ -119,12 +119,14 @@ struct DashboardLoad {
                     if (wanted[location.hash]) requestAnimationFrame(look)
                     """)
             ])
-        for (name, part, _) in Self.pages {
+        for (name, part, view, _) in Self.pages {
             var took: [Double] = []
             for _ in 0..<6 {
                 try await browser.open("about:blank", key: nil)
                 try await browser.open(log.address + "/" + part, key: nil)
                 try await browser.until("window.contentAt", within: 30)
+                // An unknown address shows the overview.
+                try await browser.until("!document.querySelector('[data-view=\(view)]').hidden")
                 took.append(try await browser.evaluate("window.contentAt").double ?? .nan)
             }
             // The first load fills caches.
@@ -142,7 +144,8 @@ struct DashboardLoad {
         try await browser.open("about:blank", key: nil)
         let alone = try await share(of: log) { try await append(log) }
         Report.figure("ops at \(rate) events/s, no page open", alone, "% of a core")
-        try await browser.open(log.address + "/#/events?echoes=shown", key: nil)
+        try await browser.open(log.address + "/#/feed?echoes=shown", key: nil)
+        try await browser.until("!document.querySelector('[data-view=feed]').hidden")
         try await browser.until("document.querySelector('#feed-state').textContent === 'live'")
         async let gaps = browser.evaluate(
             """

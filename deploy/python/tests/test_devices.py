@@ -265,7 +265,8 @@ def test_the_devices_of_a_test_are_removed(dormouse_suite: Suite) -> None:
     assert httpx.get(url).status_code == 404
     with pytest.raises(Problem, match="404"):
         dormouse_suite.services.call("GET", "lifecycle", where)
-    with pytest.raises(Problem, match="401"):
+    # The service that is asked may learn a moment later that the token is revoked.
+    with pytest.raises(Problem, match="401|404 device_not_registered"):
         phone.settle()
 
 

@@ -36,11 +36,16 @@ export class SuiteClock {
     return Date.parse(now) + passed
   }
 
+  get speed() { return Number(this.reading.rate.toFixed(3)) }
+
   take(reading) {
     const now = Date.parse(reading.now)
     // More than the rate explains, and more than a slow answer.
     if (this.reading?.virtual && now - this.now > 5000 * Math.max(1, this.reading.rate)) this.note(this.now, now)
+    const isOtherRate = reading.rate !== this.reading?.rate
     this.reading = { ...reading, at: performance.now() }
+    // What somebody types stays until the rate changes.
+    if (isOtherRate) $('clock-rate').value = this.speed
     this.write()
   }
 
@@ -51,17 +56,15 @@ export class SuiteClock {
 
   write() {
     if (!this.reading || $('clock').dataset.state === 'locked') return
-    const { frozen, virtual, rate } = this.reading
+    const { frozen, virtual } = this.reading
     const now = new Date(this.now).toISOString()
     show($('clock'), true)
     $('clock-now').dateTime = now
     say($('clock-now'), `${now.slice(0, 10)} ${now.slice(11, 19)}`)
-    const speed = Number(rate.toFixed(3))
-    say($('clock-mode'), !virtual ? 'real time' : frozen ? 'virtual, frozen' : `virtual, ${speed}×`)
+    say($('clock-mode'), !virtual ? 'real time' : frozen ? 'virtual, frozen' : `virtual, ${this.speed}×`)
     $('clock-mode').dataset.state = frozen ? 'paused' : 'live'
     show($('clock-controls'), virtual)
     say($('clock-freeze'), frozen ? 'Resume' : 'Freeze')
-    if (document.activeElement !== $('clock-rate')) $('clock-rate').value = speed
   }
 
   async set(change) {

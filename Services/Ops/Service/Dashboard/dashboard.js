@@ -61,7 +61,8 @@ function viewOf({ part, name }) {
   return Object.hasOwn(views, part) && part !== 'device' ? part : 'overview'
 }
 
-function turn() {
+/** Opens the view of the address. A page that the browser kept keeps its place and its focus. */
+function turn({ isKept = false } = {}) {
   const route = here()
   const name = viewOf(route)
   const { why, ...query } = route.query
@@ -73,7 +74,7 @@ function turn() {
     mark(name, route)
     open = name
     views[name].open({ ...route, query })
-    if (isOther) arrive(name)
+    if (isOther && !isKept) arrive(name)
     refresh()
   }
   showWhy(why)
@@ -211,6 +212,6 @@ addEventListener('pagehide', () => {
   if (open) views[open].close()
   open = shown = undefined
 })
-addEventListener('pageshow', ({ persisted }) => { if (persisted && !door.isOpen) turn() })
+addEventListener('pageshow', ({ persisted }) => { if (persisted && !door.isOpen) turn({ isKept: true }) })
 
 begin()

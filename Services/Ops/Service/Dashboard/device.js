@@ -41,6 +41,7 @@ export class DeviceView {
   empty(name) {
     say($('device-name'), name)
     $('device-transfers').setAttribute('href', to('transfers', { device: name }))
+    say($('device-network'), '')
     $('device-pushes').setAttribute('href', to('pushes', { device: name }))
     $('device-events').setAttribute('href', to('feed', { device: name }))
     for (const id of ['device-facts', 'switcher', 'other-apps']) $(id).replaceChildren()
@@ -116,6 +117,7 @@ export class DeviceView {
   /** Updates "for 3 min" while no events arrive. */
   tick() {
     if (document.hidden) return
+    this.transfers.write()
     for (const element of document.querySelectorAll('#device .card')) {
       const { since } = element.dataset
       if (since) say(element.children[2], `for ${span(this.now() - Date.parse(since))}, since ${dateAndTime(since)}`)

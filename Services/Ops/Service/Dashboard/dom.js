@@ -30,7 +30,7 @@ export function say(element, text) {
 }
 
 export function show(element, isShown) {
-  if (element.hidden === isShown) element.hidden = !isShown
+  if (element.hidden !== !isShown) element.hidden = !isShown
 }
 
 /**

@@ -28,11 +28,11 @@ export class Services {
     const [consumers, letters] = await Promise.all([
       get('v1/consumers', signal), get(path('v1/dead-letters', { limit: 100 }), signal)])
     writeConsumers($('consumer-rows'), consumers.items)
-    const parked = byDevice(letters.items)
+    const parked = byDevice(letters.items, letters.next !== null)
     keyed($('letter-rows'), parked, letter => `${letter.service} ${letter.key}`, letter => this.row(letter), fill)
     show($('letters-table'), parked.length > 0)
     say($('letters-lead'), parked.length === 0 ? 'No device is parked: every service has processed its inputs.'
-      : `${plural(parked.length, 'device is parked', 'devices are parked')}${letters.next ? ', and more' : ''}. A parked device gets no further events of this service.`)
+      : `${letters.next ? 'At least ' : ''}${plural(parked.length, 'device is parked', 'devices are parked')}. A parked device gets no further events of this service.`)
   }
 
   row(letter) {
@@ -72,15 +72,17 @@ export class Services {
   }
 }
 
-/** Returns the input at fault of each parked device and service, with the number of inputs that wait behind it. */
-function byDevice(letters) {
+/** Returns the input at fault of each parked device and service, with the number of inputs that wait behind it. If the list
+ *  is cut, there may be more of them. */
+function byDevice(letters, isCut) {
   const parked = Map.groupBy(letters, letter => `${letter.service} ${letter.key}`)
-  return [...parked.values()].map(all => ({ ...all.find(letter => letter.reason) ?? all[0], waiting: all.length - 1 }))
+  return [...parked.values()].map(all => ({
+    ...all.find(letter => letter.reason) ?? all[0], waiting: all.length - 1, isCut }))
 }
 
 function fill(element, letter) {
   const [, , reason, since] = element.children
-  const behind = letter.waiting > 0 && `${plural(letter.waiting, 'input waits', 'inputs wait')} behind it`
+  const behind = letter.waiting > 0 && `${letter.isCut ? 'at least ' : ''}${plural(letter.waiting, 'input waits', 'inputs wait')} behind it`
   say(reason, [letter.reason ?? '–', behind].filter(Boolean).join('; '))
   since.replaceChildren(dateAndTime(letter.parkedAt), ...(letter.position
     ? [' ', h('a', { class: 'why', href: to('services', { why: letter.position }), 'aria-label': `Why is ${letter.key} parked?` }, 'why?')] : []))

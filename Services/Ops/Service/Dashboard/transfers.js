@@ -100,7 +100,9 @@ export class DeviceTransfers {
     keyed($('device-tasks'), all.slice(0, 10), task => task.key, row, update)
     say($('device-tasks-count'), number(all.length))
     $('device-tasks-count').setAttribute('href', to('transfers', { device: this.name }))
+    $('device-tasks-count').setAttribute('aria-label', `${plural(all.length, 'transfer', 'transfers')} of ${this.name}`)
     show($('device-tasks-panel'), all.length > 0)
+    $('device-tasks-panel').dataset.of = this.name
   }
 }
 

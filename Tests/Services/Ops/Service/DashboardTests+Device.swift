@@ -25,7 +25,7 @@ extension DashboardTests {
 
     @Test func `a device page shows its transfers, and their number leads to as many rows`() async throws {
         try await onPage("#/devices/d3") { fixture, browser in
-            try await browser.until("document.querySelector('#timeline-state').textContent === 'live'")
+            try await browser.until("document.querySelector('#device-tasks-panel').dataset.of === 'd3'")
             #expect(try await browser.evaluate("document.querySelector('#device-tasks-panel').hidden") == true)
             try await transfer(fixture)
             // They appear without a reload.
@@ -51,7 +51,7 @@ extension DashboardTests {
             try await rows("#device-tasks > li", 1, browser)
             try await browser.evaluate("location.hash = '#/devices/other'")
             try await browser.until("document.querySelector('#device-name').textContent === 'other'")
-            try await browser.until("document.querySelector('#timeline-state').textContent === 'live'")
+            try await browser.until("document.querySelector('#device-tasks-panel').dataset.of === 'other'")
             #expect(try await browser.evaluate("document.querySelector('#device-tasks-panel').hidden") == true)
         }
     }

@@ -84,8 +84,15 @@ extension DashboardTests {
                 try await browser.open(page, key: nil)
             }
             try await browser.until(isRead)
-            try await browser.evaluate("history.go(-2)")
-            try await browser.until("document.querySelector('#feed-state')?.textContent === 'live'")
+            // The window of this page is kept with its place and its focus.
+            try await browser.evaluate(
+                "window.isKept = true; document.querySelector('#window').focus(); scrollTo(0, 40)")
+            let place = try await browser.evaluate("scrollY")
+            try await browser.open(page + "icon.svg", key: nil)
+            try await browser.evaluate("history.back()")
+            try await browser.until("window.isKept && document.querySelector('#feed-state')?.textContent === 'live'")
+            #expect(try await browser.evaluate("scrollY") == place)
+            #expect(try await browser.evaluate("document.activeElement.id").string == "window")
             try await fixture.append("fetch.refresh.due", to: "d3")
             try await browser.until("document.querySelector('#feed-rows .type')?.textContent === 'refresh.due'")
         }

@@ -44,9 +44,11 @@ struct DashboardTests {
 
     /// Opens the page over a log with events.
     func onPage(
-        _ part: String = "", width: Int = 1280, _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
+        _ part: String = "", width: Int = 1280, after first: ForeignEvent? = nil,
+        _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
     ) async throws {
         try await OpsFixture.run { fixture in
+            if let first { try await fixture.owner.append(first, partitions: OpsFixture.partitions) }
             try await Self.live(fixture)
             try await Browser.run { browser in
                 try await browser.open(
