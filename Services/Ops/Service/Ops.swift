@@ -96,6 +96,7 @@ public struct Ops: ServiceProgram {
         parked.add(to: &table)
         OutlookRoutes(services: parked).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
+        KeyRoutes().add(to: &table)
         DashboardRoutes().add(to: &table)
     }
 }

@@ -191,6 +191,7 @@ public enum SuiteRoutes {
         /v1/events/{id} GET
         /v1/events/{id}/causes GET
         /v1/fleets GET
+        /v1/key GET
         /v1/log/check GET
         /v1/pushes GET
         /v1/pushes/{notification} GET

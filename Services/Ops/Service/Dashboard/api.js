@@ -5,6 +5,8 @@ let key = sessionStorage.getItem(storageKey)
 
 export const credentials = {
   get isHeld() { return key !== null },
+  /** Whether the key may move the clock and release dead letters. */
+  mayOperate: false,
   keep(text) {
     key = text
     sessionStorage.setItem(storageKey, text)

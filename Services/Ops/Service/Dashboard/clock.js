@@ -1,6 +1,6 @@
 // The suite clock in the header, and its controls where time is virtual.
 
-import { get, idempotencyKey, send } from './api.js'
+import { credentials, get, idempotencyKey, send } from './api.js'
 import { toDevice } from './address.js'
 import { $, h, say, show } from './dom.js'
 import { plural } from './words.js'
@@ -63,7 +63,7 @@ export class SuiteClock {
     say($('clock-now'), `${now.slice(0, 10)} ${now.slice(11, 19)}`)
     say($('clock-mode'), !virtual ? 'real time' : frozen ? 'virtual, frozen' : `virtual, ${this.speed}×`)
     $('clock-mode').dataset.state = frozen ? 'paused' : 'live'
-    show($('clock-controls'), virtual)
+    show($('clock-controls'), virtual && credentials.mayOperate)
     say($('clock-freeze'), frozen ? 'Resume' : 'Freeze')
   }
 

@@ -190,7 +190,8 @@ async function begin() {
   $('clock').dataset.state = ''
   while (true) {
     try {
-      await Promise.all([clock.refresh(), readFleets()])
+      const [{ scopes }] = await Promise.all([get('v1/key'), clock.refresh()])
+      credentials.mayOperate = scopes.includes('operate')
       break
     } catch (error) {
       failed(error)
@@ -199,8 +200,11 @@ async function begin() {
     }
   }
   wentWell()
+  clock.write()
   show($('forget'), credentials.isHeld)
   turn()
+  // The first view does not wait for it.
+  readFleets().catch(failed)
 }
 
 addEventListener('hashchange', () => { if (!door.isOpen) turn() })

@@ -8,6 +8,9 @@ import { Timeline } from './timeline.js'
 import { DeviceTransfers } from './transfers.js'
 import { dateAndTime, plural, span, streamStates, system, word } from './words.js'
 
+/** The time until a service that did not answer is asked again, in milliseconds. */
+const retryAfter = 5000
+
 export class DeviceView {
   /** `now` returns the suite time in milliseconds. */
   constructor(now, failed) {
@@ -80,7 +83,9 @@ export class DeviceView {
     ])
     if (signal.aborted) return
     this.write(state?.state, push)
-    if (state?.state.registration) await this.outlook.refresh(this.name, Object.keys(state.state.apps), signal)
+    if (!state?.state.registration) return
+    await this.outlook.refresh(this.name, Object.keys(state.state.apps), signal)
+    this.askedAt = performance.now()
   }
 
   write(state, push) {
@@ -114,10 +119,19 @@ export class DeviceView {
     keyed(notes, remarks(app), note => note, note => h('li', {}, note))
   }
 
+  /** Asks again for what a service did not tell. Its return is no event of the device. */
+  askAgain() {
+    if (!this.outlook.isIncomplete || performance.now() - this.askedAt < retryAfter) return
+    const { signal } = this.ending
+    this.askedAt = Infinity
+    this.refreshState(signal).catch(error => { if (!signal.aborted) this.failed(error) })
+  }
+
   /** Updates "for 3 min" while no events arrive. */
   tick() {
     if (document.hidden) return
     this.transfers.write()
+    this.askAgain()
     for (const element of document.querySelectorAll('#device .card')) {
       const { since } = element.dataset
       if (since) say(element.children[2], `for ${span(this.now() - Date.parse(since))}, since ${dateAndTime(since)}`)

@@ -1,6 +1,6 @@
 // The page of services: the consumers of the log, and dead letters with replay and discard.
 
-import { get, idempotencyKey, path, segment, send } from './api.js'
+import { credentials, get, idempotencyKey, path, segment, send } from './api.js'
 import { to, toDevice } from './address.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { dateAndTime, number, plural, span } from './words.js'
@@ -31,8 +31,10 @@ export class Services {
     const parked = byDevice(letters.items, letters.next !== null)
     keyed($('letter-rows'), parked, letter => `${letter.service} ${letter.key}`, letter => this.row(letter), fill)
     show($('letters-table'), parked.length > 0)
+    show($('letters-orders'), credentials.mayOperate)
     say($('letters-lead'), parked.length === 0 ? 'No device is parked: every service has processed its inputs.'
-      : `${letters.next ? 'At least ' : ''}${plural(parked.length, 'device is parked', 'devices are parked')}. A parked device gets no further events of this service.`)
+      : `${letters.next ? 'At least ' : ''}${plural(parked.length, 'device is parked', 'devices are parked')}. A parked device gets no further events of this service.${
+        credentials.mayOperate ? '' : ' A key with the scope operate can replay or discard the input at fault.'}`)
   }
 
   row(letter) {
@@ -40,7 +42,7 @@ export class Services {
     return h('tr', {},
       h('th', { scope: 'row' }, h('a', { href: toDevice(device) }, device)), h('td', {}, letter.service),
       h('td', {}), h('td', {}),
-      h('td', { class: 'orders' }, Object.entries(orders).map(([order, { name }]) =>
+      credentials.mayOperate && h('td', { class: 'orders' }, Object.entries(orders).map(([order, { name }]) =>
         h('button', { type: 'button', onclick: () => this.confirm(order, letter) }, name))))
   }
 

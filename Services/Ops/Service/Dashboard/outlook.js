@@ -33,6 +33,7 @@ export class Outlook {
   constructor(now) { this.now = now }
 
   clear() {
+    this.isIncomplete = false
     show($('outlook-panel'), false)
     keyed($('outlook'), [], each => each.app)
   }
@@ -44,6 +45,8 @@ export class Outlook {
       return { app, push, fetch }
     }))
     if (signal.aborted) return
+    /** Whether a service did not answer. */
+    this.isIncomplete = shown.some(({ push, fetch }) => push.isAway || fetch.isAway)
     show($('outlook-panel'), shown.length > 0)
     show($('outlook-more'), apps.length > most)
     say($('outlook-more'), `${number(apps.length - most)} more apps have an outlook, too; GET …/apps/APP/explain shows it.`)
@@ -115,7 +118,7 @@ function score(value) {
 async function part(address, signal) {
   try { return await get(address, signal) } catch (error) {
     if (error.status === 404) return { fault: 'does not know this app yet' }
-    if (error.status === 0 || error.code === 'service_unreachable') return { fault: 'does not answer' }
+    if (error.status === 0 || error.code === 'service_unreachable') return { fault: 'does not answer', isAway: true }
     throw error
   }
 }

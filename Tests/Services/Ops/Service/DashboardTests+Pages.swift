@@ -197,7 +197,7 @@ extension DashboardTests {
     }
 
     @Test func `a dead letter is replayed only after a confirmation`() async throws {
-        try await onPage { fixture, browser in
+        try await onPage(key: OpsFixture.operateKey) { fixture, browser in
             try await fixture.sql(
                 "INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason) "
                     + "VALUES (0, 'push', 'device:d1', 1, NULL, 'bad input'), (0, 'push', 'device:d1', 2, NULL, NULL)")
@@ -208,11 +208,19 @@ extension DashboardTests {
             #expect(try await browser.text("#letters-lead")?.hasPrefix("1 device is parked.") == true)
             try await browser.press("#letter-rows button")
             #expect(try await browser.evaluate("document.querySelector('#confirm').open") == true)
-            // The key of this page may only read.
+            // This `ops` knows no address of `push`.
             try await browser.press("#confirm-do")
-            try await browser.until("document.querySelector('#confirm-fault').textContent.includes('scope operate')")
+            try await browser.until("document.querySelector('#confirm-fault').textContent !== ''")
             try await browser.press("#confirm-cancel")
             #expect(try await browser.evaluate("document.querySelector('#confirm').open") == false)
+            #expect(try await fixture.get("/v1/dead-letters").items.count == 2)
+            // A key that may only read is offered no orders.
+            try await browser.open("about:blank", key: nil)
+            try await browser.open("http://127.0.0.1:\(fixture.port)/#/services", key: OpsFixture.readKey)
+            try await rows("#letter-rows tr", 1, browser)
+            #expect(try await browser.evaluate("document.querySelector('#letters-orders').hidden") == true)
+            #expect(try await browser.evaluate("document.querySelectorAll('#letter-rows button').length").int == 0)
+            #expect(try await browser.text("#letters-lead")?.contains("A key with the scope operate can") == true)
         }
     }
 

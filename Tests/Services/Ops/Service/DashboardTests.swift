@@ -44,7 +44,7 @@ struct DashboardTests {
 
     /// Opens the page over a log with events.
     func onPage(
-        _ part: String = "", width: Int = 1280, after first: ForeignEvent? = nil,
+        _ part: String = "", width: Int = 1280, key: String = OpsFixture.readKey, after first: ForeignEvent? = nil,
         _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
     ) async throws {
         try await OpsFixture.run { fixture in
@@ -52,7 +52,7 @@ struct DashboardTests {
             try await Self.live(fixture)
             try await Browser.run { browser in
                 try await browser.open(
-                    "http://127.0.0.1:\(fixture.port)/\(part)", width: width, key: OpsFixture.readKey)
+                    "http://127.0.0.1:\(fixture.port)/\(part)", width: width, key: key)
                 try await body(fixture, browser)
                 let complaints = await browser.complaints
                 #expect(complaints == [])
