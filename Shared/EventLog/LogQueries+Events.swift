@@ -43,6 +43,26 @@ extension LogQueries {
             .map(LogReader.event)
     }
 
+    // One lookup for each partition: a join could scan the log.
+    private static func next(_ order: EventOrder) -> Statement {
+        let (extreme, offset) = order == .oldest ? ("min", "s.log_offset + 1") : ("max", "s.log_offset")
+        return Statement(
+            """
+            SELECT \(extreme)(e.time) FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
+            CROSS JOIN LATERAL (
+                SELECT e.time FROM bus.events AS e
+                WHERE e.partition = s.partition AND e.log_offset = \(offset) LIMIT 1) AS e
+            """)
+    }
+
+    /// Returns the suite time up to which the pages before a position have searched the log; nil if nothing is left.
+    public func searched(to position: PositionVector, _ order: EventOrder) async throws(PostgresError) -> Instant? {
+        let places = position.sorted { $0.key < $1.key }
+        return try await pool.execute(
+            Self.next(order), .int4s(places.map { Int32($0.key) }), .ints(places.map(\.value)), rowsExpected: 1
+        )[0].decode(Int?.self).map { Instant(milliseconds: Int64($0)) }
+    }
+
     /// Returns the causes and the effects of an event.
     ///
     /// - Parameter limit: the most events to search for effects. Causes are always complete.

@@ -13,12 +13,19 @@ public struct LogQueries: Sendable {
     /// The number of partitions of the log.
     public let partitions: Int
     private let skipIndex: (any SkipIndex)?
+    private let search: SearchLimits
 
-    /// - Parameter skipIndex: a skip index for filters without a database index; without it they scan all events.
-    public init(pool: ConnectionPool, partitions: Int, skipIndex: (any SkipIndex)? = nil) {
+    /// - Parameters:
+    ///   - skipIndex: a skip index for filters without a database index; without it they scan all events.
+    ///   - search: the limits of a page with a filter by text.
+    public init(
+        pool: ConnectionPool, partitions: Int, skipIndex: (any SkipIndex)? = nil,
+        search: SearchLimits = SearchLimits()
+    ) {
         self.pool = pool
         self.partitions = partitions
         self.skipIndex = skipIndex
+        self.search = search
     }
 
     private static let bounds = Statement(
@@ -54,7 +61,7 @@ public struct LogQueries: Sendable {
             LogSpan(partition, from: offset, order, bounds[partition] ?? (0, 0))
         }
         var pager = FeedPager(order, limit: limit, spans)
-        let end = ContinuousClock.now + Self.patience
+        let end = ContinuousClock.now + (filter.text == nil ? Self.patience : search.patience)
         var blocks = ScanPlan.first
         repeat {
             let unread = pager.unread
@@ -82,12 +89,21 @@ public struct LogQueries: Sendable {
     private func plan(
         _ rest: [LogSpan], _ filter: EventFilter, _ order: EventOrder, blocks: Int
     ) async throws(PostgresError) -> ScanPlan {
-        let isDirect = filter.isIndexed || filter.isEmpty
-        guard !isDirect, let skipIndex, filter.hasSkipIndex else {
-            return ScanPlan(rest, rest, order, atMost: 1, window: isDirect ? .max : Self.window)
+        let window = window(of: filter, partitions: rest.count)
+        guard !filter.isIndexed, let skipIndex, filter.hasSkipIndex else {
+            return ScanPlan(rest, rest, order, atMost: 1, window: window)
         }
         let wanted = try await skipIndex.blocks(of: rest, filter, order, atMost: blocks)
-        return ScanPlan(rest, wanted, order, atMost: blocks, window: Self.window)
+        return ScanPlan(rest, wanted, order, atMost: blocks, window: window)
+    }
+
+    /// Returns the most offsets of each partition that a statement may read.
+    ///
+    /// A text has no index. Reading an event costs microseconds, so the partitions share the events of a statement. With
+    /// an index, a statement reads few of the offsets.
+    private func window(of filter: EventFilter, partitions: Int) -> Int {
+        guard filter.text != nil else { return filter.isIndexed || filter.isEmpty ? .max : Self.window }
+        return filter.isIndexed ? Self.window : max(search.events / max(partitions, 1), 1)
     }
 
     /// Returns the start position of a filter's live feed.

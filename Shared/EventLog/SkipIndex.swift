@@ -56,6 +56,16 @@ public struct LogSpan: Sendable, Equatable {
     }
 }
 
+/// The limits of a page with a filter by text.
+public struct SearchLimits: Sendable {
+    /// The most events that a statement reads.
+    public var events = 20_000
+    /// The time after which the page returns the events that it has. One statement may still follow.
+    public var patience = Duration.milliseconds(120)
+
+    public init() {}
+}
+
 /// A scan plan: the spans that one statement reads.
 struct ScanPlan {
     /// The number of blocks of each partition in the first statement: most queries need few.

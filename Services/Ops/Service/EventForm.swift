@@ -19,12 +19,17 @@ enum EventForm: String, ListForm {
     case csv = "text/csv"
 
     /// Returns the response. Its `Link` header has the next page (RFC 8288): some bodies cannot contain a cursor.
-    func response(_ page: EventPage, _ query: EventQuery, _ request: Request) -> Response {
+    ///
+    /// - Parameter searchedTo: the suite time up to which a text was searched.
+    func response(
+        _ page: EventPage, _ query: EventQuery, _ request: Request, searchedTo: Instant?
+    ) -> Response {
         let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
         var headers: HTTPFields = [.contentType: self == .csv ? "text/csv; charset=utf-8; header=present" : rawValue]
         headers[.link] = next.map { request.link(next: $0) }
         // With the oldest first, a stream can resume at this position.
         if query.order == .oldest { headers[.position] = EncodedPosition(page.next.mapValues(Int64.init)).description }
+        headers[.searchedTo] = searchedTo?.description
         return Response(
             status: .ok, headers: headers, body: .init(byteBuffer: ByteBuffer(bytes: body(page.events, next))))
     }

@@ -21,6 +21,10 @@ struct EventQuery {
             "label",
             "Only events with this label: the reason of a wake, a refusal or an end, the status of a notification, the "
                 + "error of a transfer. A `*` at the end matches any rest"),
+        .text(
+            "text",
+            "Only events whose type, subject or data contains this text of 1 to 200 characters. The case of letters does "
+                + "not matter. A page has the events that were found in a short time; `next` continues the search"),
         .text("order", "`oldest` or `newest` first; newest by default"),
         .number("limit", 1...1000, "The maximum number of events; 100 by default"),
         .text("cursor", "The `next` of the previous page"),
@@ -52,6 +56,7 @@ struct EventQuery {
         filter.until = query.instant("until")
         filter.correlation = query.value("cause", "must be a correlation id: a UUID") { UUID(uuidString: $0) }
         filter.property = query.label()
+        filter.text = query.printable("text", 1...200)
         if let since = filter.since, let until = filter.until, since >= until {
             query.refuse("until", "must be after since")
         }
@@ -83,12 +88,16 @@ extension QueryReader {
 
     /// Reads the label by which events of a type are counted separately.
     fileprivate mutating func label() -> EventProperty? {
-        value("label", "must be 1 to 128 printable characters") { text in
-            guard (1...128).contains(text.count), text.unicodeScalars.allSatisfy({ $0.properties.isPrintable })
-            else { return nil }
-            guard text.hasSuffix("*") else { return EventProperty(text, condition: "ops.label(e.type, e.data) = ? ") }
-            return EventProperty(
-                String(text.dropLast()), condition: "starts_with(ops.label(e.type, e.data), ? )")
+        guard let text = printable("label", 1...128) else { return nil }
+        guard text.hasSuffix("*") else { return EventProperty(text, condition: "ops.label(e.type, e.data) = ? ") }
+        return EventProperty(String(text.dropLast()), condition: "starts_with(ops.label(e.type, e.data), ? )")
+    }
+
+    /// Reads a text. PostgreSQL has no character NUL, so control characters are refused.
+    fileprivate mutating func printable(_ name: String, _ lengths: ClosedRange<Int>) -> String? {
+        value(name, "must be \(lengths.lowerBound) to \(lengths.upperBound) printable characters") { text in
+            lengths.contains(text.unicodeScalars.count)
+                && text.unicodeScalars.allSatisfy({ $0.properties.isPrintable }) ? text : nil
         }
     }
 

@@ -7,6 +7,7 @@ import Hummingbird
 import Identity
 import Records
 import Telemetry
+import Timeline
 
 /// The event log over HTTP: pages, the live stream, single events with their causes, and the timeline of a device.
 struct EventRoutes: Sendable {
@@ -27,7 +28,8 @@ struct EventRoutes: Sendable {
         ) { call in
             let query = try EventQuery(call)
             let form = try EventForm(call.request)
-            return form.response(try await page(query), query, call.request)
+            let page = try await page(query)
+            return form.response(page, query, call.request, searchedTo: try await searchedTo(page, query))
         }
         table.add(
             .get, "/v1/events/stream", "Streams new events as server-sent events, after Last-Event-ID if present",
@@ -92,6 +94,12 @@ struct EventRoutes: Sendable {
             }
             return page
         }
+    }
+
+    /// Returns the suite time up to which the pages so far have searched a text; nil without a text or a next page.
+    private func searchedTo(_ page: EventPage, _ query: EventQuery) async throws -> Instant? {
+        guard query.filter.text != nil, !page.isComplete else { return nil }
+        return try await asking { try await queries.searched(to: page.next, query.order) }
     }
 
     /// - Throws: `not_found` if the log does not have the event.

@@ -60,4 +60,6 @@ private func quoted(_ cell: String) -> String {
 
 extension HTTPField.Name {
     static let link = HTTPField.Name("Link")!
+    /// The suite time up to which a search of a text has read the log.
+    static let searchedTo = HTTPField.Name("Dormouse-Searched-To")!
 }

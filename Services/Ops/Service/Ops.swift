@@ -81,11 +81,13 @@ public struct Ops: ServiceProgram {
     /// - Parameters:
     ///   - pool: connections of the role `dormouse_ops`.
     ///   - parked: forwards requests about dead letters to the other services.
+    ///   - search: the limits of a page with a filter by text.
     static func addRoutes(
-        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes
+        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes,
+        search: SearchLimits = SearchLimits()
     ) {
         let store = OpsStore(pool: pool)
-        let queries = LogQueries(pool: pool, partitions: tail.partitions, skipIndex: store)
+        let queries = LogQueries(pool: pool, partitions: tail.partitions, skipIndex: store, search: search)
         EventRoutes(queries: queries, store: store, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, store: store).add(to: &table)
         LogRoutes(queries: queries, store: store).add(to: &table)

@@ -62,6 +62,22 @@ export const segment = name => encodeURIComponent(name).replaceAll('%3A', ':')
 /** Returns a JSON document. The timeout is 15 s. */
 export const get = (path, signal) => read(path, signal, 15_000, response => response.json())
 
+/** Returns a page of events, and as `searchedTo` the time up to which a search of a text has read the log. */
+export const searched = (path, signal) => read(path, signal, 15_000,
+  async response => ({ ...await response.json(), searchedTo: response.headers.get('Dormouse-Searched-To') }))
+
+/** Returns the items of all pages of a list. */
+export async function all(base, signal) {
+  const items = []
+  let cursor
+  do {
+    const page = await get(path(base, { cursor }), signal)
+    items.push(...page.items)
+    cursor = page.next
+  } while (cursor)
+  return items
+}
+
 /** Returns a text. The timeout is two minutes. */
 export const text = (path, signal) => read(path, signal, 120_000, response => response.text())
 

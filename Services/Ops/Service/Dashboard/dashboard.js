@@ -1,6 +1,6 @@
 // The dashboard: navigation, and the refresh of the open view.
 
-import { credentials, Failure, get, patience, pause } from './api.js'
+import { all, credentials, Failure, patience, pause } from './api.js'
 import { change, here } from './address.js'
 import { showWhy } from './causes.js'
 import { SuiteClock } from './clock.js'
@@ -116,9 +116,8 @@ function lock() {
 // The fleet, which holds over all views
 
 async function readFleets(signal) {
-  const { items } = await get('v1/fleets', signal)
+  const names = (await all('v1/fleets', signal)).map(each => each.fleet)
   const { fleet = '' } = here().query
-  const names = items.map(each => each.fleet)
   // An address may name a fleet that has no device now.
   if (fleet && !names.includes(fleet)) names.push(fleet)
   keyed($('fleet'), ['', ...names], name => `fleet ${name}`, name => h('option', { value: name }, name || 'all'))

@@ -1,15 +1,18 @@
 // The list of events of all services, newest first: live, or of a time range.
 
-import { follow, get, path } from './api.js'
+import { follow, path, searched } from './api.js'
 import { here, changed, toDevice } from './address.js'
 import { $, h, say, show } from './dom.js'
 import { Filters } from './filters.js'
 import { isEcho, sentence } from './sentences.js'
-import { plural, serviceOf, services, shortType, streamStates, subjectOf, timeOfDay, dayAndTime } from './words.js'
+import { dateAndTime, dayAndTime, plural, serviceOf, services, shortType, streamStates, subjectOf, timeOfDay } from './words.js'
 
 /** The rows of the live list. A reader can't follow more. */
 const most = 200
 const pageSize = 100
+/** The requests after which a search of a text stops, until the user continues it. `ops` answers each in a short time. */
+const mostRequests = 10
+
 export class Feed {
   /** `transfers` gets every event of the stream, also those that the feed filters out. */
   constructor(transfers, failed) {
@@ -36,9 +39,9 @@ export class Feed {
     this.stop()
     const { query } = here()
     const own = isWhole ? { ...this.filters.read(), label: query.label } : {}
-    const { text, echoes, ...asked } = own
+    const { echoes, ...asked } = own
     this.asked = { ...asked, fleet: query.fleet }
-    this.text = text?.toLowerCase()
+    this.text = asked.text?.toLowerCase()
     // A filter by type or label names the wanted events, echoes too.
     this.hidesEchoes = echoes !== 'shown' && !own.type && !own.label
     this.isWhole = isWhole
@@ -61,7 +64,7 @@ export class Feed {
   }
 
   listen(signal) {
-    const { since, ...asked } = this.asked
+    const { since, text, ...asked } = this.asked
     follow(path('v1/events/stream', asked), {
       signal,
       told: event => {
@@ -87,9 +90,24 @@ export class Feed {
     say($('feed-state'), 'refused')
   }
 
+  /** The stream does not search texts. This is the search of `ops`. */
   fits(event) {
     if (this.hidesEchoes && isEcho(event)) return false
-    return !this.text || `${event.type} ${event.subject} ${sentence(event)} ${JSON.stringify(event.data)}`.toLowerCase().includes(this.text)
+    return !this.text || `${event.type} ${event.subject} ${JSON.stringify(event.data)}`.toLowerCase().includes(this.text)
+  }
+
+  /** Requests a page. A page with a text may be short, so the search goes on for some requests. */
+  async page(cursor, signal) {
+    const items = []
+    let page
+    let requests = 0
+    do {
+      page = await searched(path('v1/events', { ...this.asked, limit: pageSize - items.length, cursor }), signal)
+      items.push(...page.items)
+      cursor = page.next
+      requests += 1
+    } while (this.text && cursor && items.length < pageSize && requests < mostRequests)
+    return { items, next: cursor, searchedTo: items.length < pageSize ? page.searchedTo : undefined }
   }
 
   /** Requests earlier events after the stream is open, so that no event is missed between. */
@@ -98,10 +116,10 @@ export class Feed {
     const { signal } = this.filling = new AbortController()
     this.isFilled = false
     try {
-      const page = await get(path('v1/events', { ...this.asked, limit: pageSize }), signal)
+      const page = await this.page(undefined, signal)
       const news = this.waiting
       this.clear()
-      this.next = page.next
+      this.turn(page)
       for (const event of page.items.reverse().concat(news)) this.take(event)
       this.missed = 0
     } catch (error) {
@@ -115,14 +133,20 @@ export class Feed {
 
   /** Adds the page before the shown events. */
   async earlier() {
+    this.filling?.abort()
     const { signal } = this.filling = new AbortController()
-    const page = await get(path('v1/events', { ...this.asked, limit: pageSize, cursor: this.next }), signal)
+    const page = await this.page(this.next, signal)
     if (signal.aborted) return
-    this.next = page.next
+    this.turn(page)
     this.rows.append(...page.items.filter(event => !this.seen.has(event.id) && this.fits(event)).map(row))
     // The list of a reader who looks back does not lose its oldest rows.
     this.mostRows = Math.max(this.mostRows, this.rows.childElementCount)
     this.showRows()
+  }
+
+  turn({ next, searchedTo }) {
+    this.next = next
+    this.searchedTo = next && searchedTo
   }
 
   clear() {
@@ -130,7 +154,7 @@ export class Feed {
     this.waiting = []
     this.missed = 0
     this.skipped = 0
-    this.next = undefined
+    this.turn({})
     this.mostRows = most
     this.rows.replaceChildren()
     show($('feed-empty'), false)
@@ -170,10 +194,13 @@ export class Feed {
     const count = this.rows.childElementCount
     show(this.rows, count > 0)
     show($('feed-empty'), count === 0)
-    say($('feed-empty'), this.isLive ? 'No events yet. New events appear here at once.' : 'No event matches.')
+    say($('feed-empty'), this.searchedTo ? 'No event matches so far.'
+      : this.isLive ? 'No events yet. New events appear here at once.' : 'No event matches.')
     show($('feed-earlier'), Boolean(this.isWhole && this.next))
+    say($('feed-earlier'), this.searchedTo ? 'Search further' : 'Earlier events')
+    const rest = this.searchedTo ? `, searched back to ${dateAndTime(this.searchedTo)}` : this.next && this.isWhole ? ', and earlier ones' : ''
     const more = this.skipped > 0 ? `. Events come too fast to read: ${plural(this.skipped, 'event is', 'events are')} not shown` : ''
-    say($('feed-lead'), `${plural(count, 'event', 'events')}${this.next && this.isWhole ? ', and earlier ones' : ''}${more}`)
+    say($('feed-lead'), `${plural(count, 'event', 'events')}${rest}${more}`)
   }
 
   pause(isPaused) {

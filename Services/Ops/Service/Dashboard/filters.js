@@ -90,5 +90,5 @@ function input({ name, options, kind, hint }) {
   const type = { time: 'datetime-local', number: 'number' }[kind] ?? 'search'
   return h('input', {
     id, name, type, step: kind === 'time' ? '1' : undefined, min: kind === 'number' ? '0' : undefined,
-    placeholder: hint, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', maxlength: '128' })
+    placeholder: hint, autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', maxlength: kind === 'text' ? '200' : '128' })
 }

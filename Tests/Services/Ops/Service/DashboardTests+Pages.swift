@@ -13,7 +13,7 @@ extension DashboardTests {
     }
 
     /// Chooses an option of a filter.
-    private func choose(_ value: String, in selector: String, _ browser: Browser) async throws {
+    func choose(_ value: String, in selector: String, _ browser: Browser) async throws {
         try await browser.evaluate(
             "{ const field = document.querySelector('\(selector)'); field.value = '\(value)'; "
                 + "field.dispatchEvent(new Event('change', { bubbles: true })) }")
@@ -139,7 +139,7 @@ extension DashboardTests {
             try await browser.until(
                 "document.querySelector('#feed-rows .type').textContent === 'notification.received'")
             #expect(try await browser.evaluate(services).string == "push")
-            try await browser.evaluate("location.hash = '#/feed?text=low%20power'")
+            try await browser.evaluate("location.hash = '#/feed?text=LOWPOWER'")
             try await rows("#feed-rows li", 3, browser)
             try await browser.evaluate("location.hash = '#/feed?type=lifecycle.app.woken&label=fetch'")
             try await rows("#feed-rows li", 2, browser)

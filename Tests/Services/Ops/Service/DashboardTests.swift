@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import Foundation
 import Records
 import ServiceKit
@@ -45,9 +46,9 @@ struct DashboardTests {
     /// Opens the page over a log with events.
     func onPage(
         _ part: String = "", width: Int = 1280, key: String = OpsFixture.readKey, after first: ForeignEvent? = nil,
-        _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
+        search: SearchLimits = SearchLimits(), _ body: @Sendable @escaping (OpsFixture, Browser) async throws -> Void
     ) async throws {
-        try await OpsFixture.run { fixture in
+        try await OpsFixture.run(search: search) { fixture in
             if let first { try await fixture.owner.append(first, partitions: OpsFixture.partitions) }
             try await Self.live(fixture)
             try await Browser.run { browser in
@@ -122,6 +123,7 @@ struct DashboardTests {
     @Test func `every control has a name and every text has enough contrast`() async throws {
         try await onPage { fixture, browser in
             try await browser.until("document.querySelectorAll('#feed-rows li').length > 30")
+            try await browser.until("document.querySelector('#woken-total').textContent !== ''")
             for part in ["#/", "#/devices/d1"] {
                 try await browser.evaluate("location.hash = '\(part)'")
                 if part != "#/" {

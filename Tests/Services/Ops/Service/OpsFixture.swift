@@ -65,7 +65,7 @@ struct OpsFixture: Sendable {
 
     static func run(
         virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:], client: .shared),
-        markInterval: Duration = .seconds(10),
+        markInterval: Duration = .seconds(10), search: SearchLimits = SearchLimits(),
         _ body: @Sendable @escaping (OpsFixture) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -91,7 +91,7 @@ struct OpsFixture: Sendable {
             pool: ops, partitions: partitions, updates: updates, markInterval: markInterval, logger: logger)
         let metrics = Metrics()
         var table = RouteTable()
-        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, parked: parked)
+        Ops.addRoutes(to: &table, pool: ops, tail: tail, metrics: metrics, parked: parked, search: search)
         let pretended = PretendDatabase()
         let readiness = Readiness(
             [HealthCheck("database", .notReadyAtStart) { pretended.fault }], metrics: metrics, logger: logger)
