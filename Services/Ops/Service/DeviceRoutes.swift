@@ -21,6 +21,10 @@ struct DeviceRoutes: Sendable {
                     "state", in: .query, "Only devices with an app in this state", AppState.schema),
                 RouteParameter(
                     "power", in: .query, "Only devices that are turned `on` or `off`", DevicePower.schema),
+                .flag("locked", "Only devices that are locked, or not"),
+                .flag("lowPowerMode", "Only devices in Low Power Mode, or not"),
+                .flag("charging", "Only devices that charge their battery, or not"),
+                .number("batteryBelow", 1...100, "Only devices whose battery has less than this percentage"),
                 .number("limit", 1...1000, "The maximum number of devices; 100 by default"),
                 .text("cursor", "The `next` of the previous page")),
             .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
@@ -53,6 +57,11 @@ struct DeviceQuery {
     let profile: String?
     let state: AppState?
     let power: DevicePower?
+    let locked: Bool?
+    let lowPowerMode: Bool?
+    let charging: Bool?
+    /// A percentage.
+    let batteryBelow: Int?
     let limit: Int
 
     init(_ call: Call) throws(Problem) {
@@ -63,6 +72,10 @@ struct DeviceQuery {
         profile = query.identifier("profile")
         state = query.oneOf("state")
         power = query.oneOf("power")
+        locked = query.flag("locked")
+        lowPowerMode = query.flag("lowPowerMode")
+        charging = query.flag("charging")
+        batteryBelow = query.number("batteryBelow")
         limit = query.number("limit") ?? 100
         try query.finish()
     }
@@ -80,7 +93,17 @@ enum DevicePower: String, WireEnum {
     case off
 }
 
+extension RouteParameter {
+    fileprivate static func flag(_ name: String, _ summary: String) -> RouteParameter {
+        RouteParameter(name, in: .query, summary, Bool.schema)
+    }
+}
+
 extension QueryReader {
+    fileprivate mutating func flag(_ name: String) -> Bool? {
+        value(name, "must be true or false") { Bool($0) }
+    }
+
     fileprivate mutating func oneOf<Value: WireEnum>(_ name: String) -> Value? {
         let names = Value.allCases.map(\.rawValue).joined(separator: ", ")
         return value(name, "must be one of \(names)") { Value(rawValue: $0) }
@@ -97,8 +120,13 @@ struct KnownDevice: Record {
     }
 
     var apps: [App] = []
+    /// From 0 to 1. This and the other conditions are null if the log has neither the registration nor a report.
+    var batteryLevel: Nullable<Double> = nil
+    var charging: Nullable<Bool> = nil
     var device = ""
     var fleet: Nullable<String> = nil
+    var locked: Nullable<Bool> = nil
+    var lowPowerMode: Nullable<Bool> = nil
     var powered = true
     var profile = ""
     var registeredAt = Instant.epoch

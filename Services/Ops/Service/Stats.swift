@@ -132,8 +132,17 @@ struct StatsNow: Record {
 
     var apps: [Apps] = []
     var devices = 0
+    /// The number of devices that charge their battery.
+    var devicesCharging = 0
+    var devicesInLowPowerMode = 0
+    var devicesLocked = 0
+    /// The number of devices whose battery has less than ``lowBattery`` percent.
+    var devicesLowOnBattery = 0
     /// The number of devices that are turned off.
     var devicesOff = 0
+
+    /// A percentage (our choice).
+    static let lowBattery = 20
 
     init(_ totals: [(name: String, total: Int)], devicesOff: Int) {
         self.devicesOff = devicesOff

@@ -1,4 +1,4 @@
-// The page of devices: by name, fleet, profile, state of their apps and power.
+// The page of devices: by name, fleet, profile, state of their apps, power and conditions.
 
 import { get, path } from './api.js'
 import { changed, toDevice } from './address.js'
@@ -15,6 +15,10 @@ export class Devices {
       { name: 'profile', label: 'System', options: [['', 'all'], ...profiles.map(name => [name, system(name)])] },
       { name: 'state', label: 'App state', options: [['', 'all'], ...states.map(name => [name, word(name)])] },
       { name: 'power', label: 'Power', options: [['', 'all'], ['on', 'on'], ['off', 'turned off']] },
+      { name: 'locked', label: 'Lock', options: [['', 'all'], ['true', 'locked'], ['false', 'unlocked']] },
+      { name: 'lowPowerMode', label: 'Low Power Mode', options: [['', 'all'], ['true', 'on'], ['false', 'off']] },
+      { name: 'charging', label: 'Battery', options: [['', 'all'], ['true', 'charging'], ['false', 'not charging']] },
+      { name: 'batteryBelow', label: 'Battery below %', kind: 'number', hint: 'any' },
     ])
   }
 
@@ -63,9 +67,16 @@ function row(item) {
     h('span', { class: 'muted facts-line' }), h('ul', { class: 'apps', 'aria-label': 'Apps' }))
 }
 
+function battery({ batteryLevel, charging }) {
+  if (typeof batteryLevel !== 'number') return ''
+  // A sum of doubles may be a little too small.
+  return `battery ${Math.floor(100 * batteryLevel + 1e-9)} %${charging ? ', charging' : ''}`
+}
+
 function write(element, item, state) {
   const [, facts, apps] = element.children
-  say(facts, [system(item.profile), item.fleet, item.powered ? '' : 'turned off'].filter(Boolean).join(' · '))
+  say(facts, [system(item.profile), item.fleet, item.powered ? '' : 'turned off', item.locked ? 'locked' : '',
+    item.lowPowerMode ? 'Low Power Mode' : '', battery(item)].filter(Boolean).join(' · '))
   // With a filter by state, each shown app has this state.
   const shown = item.apps.filter(app => !state || app.state === state)
   keyed(apps, shown, app => app.app,

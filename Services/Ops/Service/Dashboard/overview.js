@@ -85,6 +85,8 @@ function writeNow(stats, { caption }, range) {
   say($('devices-caption'), devices === 1 ? 'device' : 'devices')
   show($('devices-off'), devicesOff > 0)
   say($('devices-off'), `${number(devicesOff)} turned off`)
+  keyed($('conditions'), conditions(stats.now), each => each.key, each => h('li', {}, h('a', { href: to('devices', each.query) })),
+    (element, each) => say(element.firstElementChild, `${number(each.count)} ${each.words}`))
   $('events-link').setAttribute('href', to('feed', { ...range, echoes: 'shown' }))
   say($('apps-count'), number(apps.reduce((sum, each) => sum + each.count, 0)))
   say($('events-count'), number(stats.events))
@@ -100,6 +102,16 @@ function writeNow(stats, { caption }, range) {
       say(element.children[1].lastElementChild, number(each.count))
       say(element.children[2], percent(each.count, sum))
     })
+}
+
+/** Returns the numbers of devices by condition. Each leads to the list of its devices. */
+function conditions({ devicesLocked, devicesInLowPowerMode, devicesCharging, devicesLowOnBattery }) {
+  return [
+    { key: 'locked', count: devicesLocked, words: 'locked', query: { locked: true } },
+    { key: 'lowPowerMode', count: devicesInLowPowerMode, words: 'in Low Power Mode', query: { lowPowerMode: true } },
+    { key: 'charging', count: devicesCharging, words: 'charging', query: { charging: true } },
+    { key: 'battery', count: devicesLowOnBattery, words: 'with a battery below 20 %', query: { batteryBelow: 20 } },
+  ].filter(each => each.count > 0)
 }
 
 function percent(count, all) {

@@ -10,7 +10,10 @@ enum OpsSchema {
     static let views = ["events", "devices", "app_states", "wakes", "notifications", "pushes", "transfers", "rates"]
 
     static func migrations() throws -> [Migration] {
-        [try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql)]
+        [
+            try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql),
+            try Migration(fileName: "0002_device_conditions.sql", utf8: PackageResources._002_device_conditions_sql),
+        ]
     }
 
     /// Returns the migrator, which updates the schema or compares it with this program.

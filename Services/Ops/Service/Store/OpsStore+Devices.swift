@@ -9,13 +9,16 @@ extension OpsStore {
     // One scan per partition, because the index begins with it. Names compare byte by byte, as in the index.
     private static let devices = Statement(
         """
-        SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at
+        SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at, d.locked, d.low_power_mode, d.charging, d.battery_level
         FROM bus.partitions AS p CROSS JOIN LATERAL (
             SELECT * FROM ops.known_devices AS d
             WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
                 -- '~' sorts after every character of a name.
                 AND d.key < $2 || '~' AND ($3::text IS NULL OR d.fleet = $3)
                 AND ($5::text IS NULL OR d.profile = $5) AND ($6::text IS NULL OR d.powered = ($6 = 'on'))
+                AND ($8::bool IS NULL OR d.locked = $8) AND ($9::bool IS NULL OR d.low_power_mode = $9)
+                AND ($10::bool IS NULL OR d.charging = $10)
+                AND ($11::int8 IS NULL OR d.battery_level < $11 / 100.0::double precision)
                 -- The apps of a partition are read once, so a rare state costs as much as a common one.
                 AND ($7::text IS NULL OR d.key IN (
                     SELECT a.key FROM ops.known_apps AS a WHERE a.partition = p.partition AND a.state = $7))
@@ -72,13 +75,16 @@ extension OpsStore {
     func devices(_ query: DeviceQuery) async throws(PostgresError) -> Page<KnownDevice> {
         let rows = try await pool.execute(
             Self.devices, .text(query.after), .text("device:" + query.prefix), .text(query.fleet),
-            .int(query.limit + 1), .text(query.profile), .text(query.power?.rawValue), .text(query.state?.rawValue)
-        ).decode((String, String, String?, Bool, Instant).self)
+            .int(query.limit + 1), .text(query.profile), .text(query.power?.rawValue), .text(query.state?.rawValue),
+            .bool(query.locked), .bool(query.lowPowerMode), .bool(query.charging), .int(query.batteryBelow))
         var list = Page(
-            rows.prefix(query.limit).map { key, profile, fleet, powered, registeredAt in
-                KnownDevice(
-                    apps: [], device: String(key.dropFirst("device:".count)), fleet: fleet, powered: powered,
-                    profile: profile, registeredAt: registeredAt)
+            try rows.prefix(query.limit).map { row throws(PostgresError) in
+                let (key, profile, fleet, powered, registeredAt, locked, lowPowerMode, charging, batteryLevel) =
+                    try row.decode((String, String, String?, Bool, Instant, Bool?, Bool?, Bool?, Double?).self)
+                return KnownDevice(
+                    apps: [], batteryLevel: batteryLevel, charging: charging,
+                    device: String(key.dropFirst("device:".count)), fleet: fleet, locked: locked,
+                    lowPowerMode: lowPowerMode, powered: powered, profile: profile, registeredAt: registeredAt)
             })
         if rows.count > query.limit { list.next = list.items.last?.device }
         // PostgreSQL distinguishes two Unicode forms of a key that are equal strings in Swift.

@@ -35,6 +35,13 @@ extension OpsStore {
         """)
     private static let devicesOff = Statement(
         "SELECT count(*) FROM ops.known_devices WHERE NOT powered AND ($1::text IS NULL OR fleet = $1)")
+    // Most devices have some of these conditions, so an index would not help.
+    private static let conditions = Statement(
+        """
+        SELECT count(*) FILTER (WHERE locked), count(*) FILTER (WHERE low_power_mode), count(*) FILTER (WHERE charging),
+            count(*) FILTER (WHERE battery_level < \(StatsNow.lowBattery) / 100.0::double precision)
+        FROM ops.known_devices WHERE $1::text IS NULL OR fleet = $1
+        """)
 
     /// Returns the suite time.
     func now() async throws(PostgresError) -> Instant {
@@ -51,6 +58,7 @@ extension OpsStore {
                 .int(window.interval), .text(fleet)),
             fleet.map { Query(Self.fleetTotals, .text($0)) } ?? Query(Self.totals),
             Query(Self.devicesOff, .text(fleet), rowsExpected: 1), Query(Self.behind, rowsExpected: 1),
+            Query(Self.conditions, .text(fleet), rowsExpected: 1),
         ])
         var stats = Stats(window)
         let counts = try answers[0].decode((Bool, String?, String?, Int?, String?, Int, Int).self)
@@ -64,6 +72,11 @@ extension OpsStore {
         stats.sort()
         stats.now = StatsNow(
             try answers[1].decode((String, Int).self).map { ($0, $1) }, devicesOff: try answers[2][0].decode(Int.self))
+        let (locked, inLowPowerMode, charging, low) = try answers[4][0].decode((Int, Int, Int, Int).self)
+        stats.now.devicesLocked = locked
+        stats.now.devicesInLowPowerMode = inLowPowerMode
+        stats.now.devicesCharging = charging
+        stats.now.devicesLowOnBattery = low
         stats.lag = try answers[3][0].decode(Int.self)
         return stats
     }

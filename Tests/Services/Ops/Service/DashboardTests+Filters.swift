@@ -46,6 +46,42 @@ extension DashboardTests {
         }
     }
 
+    @Test func `devices are found by their conditions, and each number leads to as many devices`() async throws {
+        try await onPage { fixture, browser in
+            for (device, conditions) in [
+                ("d1", #"{"locked":true}"#), ("d2", #"{"lowPowerMode":true,"locked":true}"#),
+                ("d2", #"{"battery":{"charging":true,"level":0.19}}"#), ("d3", #"{"battery":{"level":0.2}}"#),
+            ] {
+                try await fixture.append(
+                    "lifecycle.conditions.changed", to: device, data: #"{"conditions":\#(conditions)}"#)
+            }
+            try await fixture.count()
+            let links = "[...document.querySelectorAll('#conditions a')]"
+            try await browser.until("\(links).length === 4")
+            let words = try await browser.texts("#conditions a")
+            #expect(words == ["2 locked", "1 in Low Power Mode", "1 charging", "1 with a battery below 20 %"])
+            for (index, text) in words.enumerated() {
+                try await browser.evaluate("\(links)[\(index)].click()")
+                try await browser.until("location.hash.startsWith('#/devices?')")
+                try await rows("#device-list > li", Int(text.prefix(1)) ?? 0, browser)
+                let query = try #require(try await browser.evaluate("location.hash.split('?')[1]").string)
+                #expect(try await fixture.get("/v1/devices?\(query)").items.count == Int(text.prefix(1)))
+                try await browser.evaluate("history.back()")
+                try await browser.until("!document.querySelector('#overview').hidden")
+            }
+            try await browser.evaluate("location.hash = '#/devices'")
+            try await rows("#device-list > li", 4, browser)
+            let facts = try await browser.texts("#device-list .facts-line")
+            #expect(facts[1] == "iOS 18 · locked · Low Power Mode · battery 19 %, charging")
+            #expect(facts[2] == "iOS 18 · battery 20 %")
+            try await choose("false", in: "#search [name=locked]", browser)
+            try await rows("#device-list > li", 2, browser)
+            #expect(try await browser.evaluate("location.hash") == "#/devices?locked=false")
+            try await browser.evaluate("history.back()")
+            try await rows("#device-list > li", 4, browser)
+        }
+    }
+
     @Test func `the choice of fleets has the fleets of all pages`() async throws {
         try await onPage { fixture, browser in
             try await browser.until("document.querySelector('#devices-count').textContent === '4'")
