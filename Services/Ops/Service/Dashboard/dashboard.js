@@ -1,6 +1,6 @@
 // The dashboard: navigation, and the refresh of the open view.
 
-import { all, credentials, Failure, patience, pause } from './api.js'
+import { all, credentials, Failure, get, patience, pause } from './api.js'
 import { change, here } from './address.js'
 import { showWhy } from './causes.js'
 import { SuiteClock } from './clock.js'
