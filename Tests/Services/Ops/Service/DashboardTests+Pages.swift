@@ -215,8 +215,9 @@ extension DashboardTests {
             #expect(try await browser.evaluate("document.querySelector('#confirm').open") == false)
             #expect(try await fixture.get("/v1/dead-letters").items.count == 2)
             // A key that may only read is offered no orders.
-            try await browser.open("about:blank", key: nil)
-            try await browser.open("http://127.0.0.1:\(fixture.port)/#/services", key: OpsFixture.readKey)
+            let address = "http://127.0.0.1:\(fixture.port)/"
+            try await browser.open(address + "icon.svg", key: nil)
+            try await browser.open(address + "#/services", key: OpsFixture.readKey)
             try await rows("#letter-rows tr", 1, browser)
             #expect(try await browser.evaluate("document.querySelector('#letters-orders').hidden") == true)
             #expect(try await browser.evaluate("document.querySelectorAll('#letter-rows button').length").int == 0)
