@@ -57,7 +57,8 @@ extension Commands {
         let answered = try await runtime.submit(submission)
         var members = answered.body.isEmpty ? [] : try JSON(parsing: answered.body).members ?? []
         // As `Dormouse-Position` of an answer about a single device.
-        members.append(JSON.Member("position", .string("\(answered.partition):\(answered.offset)")))
+        let position = call.context.incarnation.marked("\(answered.partition):\(answered.offset)")
+        members.append(JSON.Member("position", .string(position)))
         return LineAnswer(.ok, members, position: (answered.partition, answered.offset))
     }
 

@@ -15,6 +15,7 @@ final class DatabaseWatch: Service {
         var isLogged = false
         var schemaFault: String?
         var daysFault: String?
+        var isReplaced = false
     }
 
     private static let interval = Duration.seconds(1)
@@ -27,21 +28,29 @@ final class DatabaseWatch: Service {
 
     // Commands need PL/pgSQL and the log's tables, so this tests more than `SELECT 1`.
     private static let probe = Statement(
-        "SELECT bus.expect(p.partition, 0, 'the first partition'), p.head FROM bus.partitions AS p WHERE p.partition = 0"
-    )
+        """
+        SELECT (SELECT id FROM bus.incarnation), bus.expect(p.partition, 0, 'the first partition'), p.head
+        FROM bus.partitions AS p WHERE p.partition = 0
+        """)
 
     private let options: ConnectionOptions
     private let faults: ServerFaults
+    private let incarnation: LogIncarnation
     private let migrators: [Migrator]
     private let logger: Logger
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - faults: the faults of the service's own statements.
+    ///   - incarnation: the incarnation of the log at the start of the process.
     ///   - migrators: the migrators of the schemas that the service uses.
-    init(_ options: ConnectionOptions, faults: ServerFaults, migrators: [Migrator], logger: Logger) {
+    init(
+        _ options: ConnectionOptions, faults: ServerFaults, incarnation: LogIncarnation, migrators: [Migrator],
+        logger: Logger
+    ) {
         self.options = options
         self.faults = faults
+        self.incarnation = incarnation
         self.migrators = migrators
         self.logger = logger
     }
@@ -60,9 +69,12 @@ final class DatabaseWatch: Service {
     var daysFault: String? { state.withLock { $0.daysFault } }
 
     /// Runs until graceful shutdown or cancellation.
+    ///
+    /// - Throws: ``LogReplaced`` when another incarnation of the log begins. States in memory may then include lost
+    ///   events, so the process must end.
     func run() async throws {
-        await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
+        try await cancelWhenGracefulShutdown {
+            while !Task.isCancelled, !self.isReplaced {
                 do throws(PostgresError) {
                     try await self.session()
                 } catch {
@@ -71,8 +83,11 @@ final class DatabaseWatch: Service {
                     try? await Task.sleep(for: Self.interval)
                 }
             }
+            if self.isReplaced { throw LogReplaced() }
         }
     }
+
+    private var isReplaced: Bool { state.withLock { $0.isReplaced } }
 
     private func session() async throws(PostgresError) {
         let connection = try await Connection.open(options, logger: logger)
@@ -89,7 +104,8 @@ final class DatabaseWatch: Service {
 
     private func ask(_ connection: Connection) async throws(PostgresError) {
         for number in 0..<Self.probesOfSession {
-            _ = try await connection.execute(Query(Self.probe, rowsExpected: 1))
+            let row = try await connection.execute(Query(Self.probe, rowsExpected: 1))[0]
+            if try row.decode(String.self, at: 0) != incarnation.id { return state.withLock { $0.isReplaced = true } }
             note(nil)
             if number == 0 { try await look(connection) }
             do { try await Task.sleep(for: Self.interval) } catch { return }
@@ -128,5 +144,12 @@ final class DatabaseWatch: Service {
         } else {
             logger.notice("probed database successfully again")
         }
+    }
+}
+
+/// Another incarnation of the log has begun.
+struct LogReplaced: Error, CustomStringConvertible {
+    var description: String {
+        "the log was restored, or a standby took over: the process ends, so that its next start reads the log anew"
     }
 }

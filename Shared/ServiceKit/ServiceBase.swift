@@ -21,6 +21,8 @@ public struct ServiceBase: Sendable {
     public let clock: SharedClock
     /// The service that issues the tokens of devices.
     let tokenIssuer: String
+    /// The incarnation of the log. The process ends when another one begins.
+    public let incarnation: LogIncarnation
     /// The migrators of the service's schemas.
     let migrators: [Migrator]
     let certificate: ServerCertificate?
@@ -48,13 +50,15 @@ public struct ServiceBase: Sendable {
         let asked = ContinuousClock.now
         let row = try await connection.execute(Query(SharedClock.read, rowsExpected: 1))[0]
         clock.take(try ClockSample(row, realAt: 4, asked: asked))
+        let incarnation = try await LogIncarnation.read(connection)
         await connection.close()
         let metrics = Metrics()
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
-            clock: clock, tokenIssuer: tokenIssuer, migrators: migrators, certificate: certificate,
-            metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
+            clock: clock, tokenIssuer: tokenIssuer, incarnation: incarnation, migrators: migrators,
+            certificate: certificate, metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger),
+            logger: logger)
     }
 
     /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
@@ -104,7 +108,8 @@ public struct ServiceBase: Sendable {
         storesRevocations: Bool = false, stuck: (@Sendable () -> String?)? = nil, checks: [HealthCheck] = [],
         loops: [any Service]
     ) async throws {
-        let watch = DatabaseWatch(options, faults: pool.faults, migrators: migrators, logger: logger)
+        let watch = DatabaseWatch(
+            options, faults: pool.faults, incarnation: incarnation, migrators: migrators, logger: logger)
         let shared = [
             HealthCheck("database", .notReadyAtStart) { watch.fault },
             HealthCheck("schema") { watch.schemaFault },
@@ -134,7 +139,8 @@ public struct ServiceBase: Sendable {
         let host = ServiceHost(
             name: name, configuration: configuration,
             responder: table.responder(
-                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates)),
+                authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
+                incarnation: incarnation),
             services: [first, tail, ClockFollower(clock, pool: pool, updates: updates, logger: logger)] + loops
                 + [revocations, TokenKeyFollower(keyring, revoked), operatorKeys, watch, readiness],
             readiness: readiness, certificate: certificate, http2: table.http2, logger: logger)

@@ -59,6 +59,7 @@ extension GivenRefusals {
         }
         if operation.errors.contains("behind") {
             try await refuse("position_beyond_log", headers: ["Dormouse-Position": "0:9000000"])
+            try await refuse("earlier_incarnation", headers: ["Dormouse-Position": "0123456789ab.0:1"])
         }
         guard operation.places.contains("device") else { return }
         try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])

@@ -21,12 +21,10 @@ enum EventForm: String, ListForm {
     /// Returns the response. Its `Link` header has the next page (RFC 8288): some bodies cannot contain a cursor.
     ///
     /// - Parameter searchedTo: the suite time up to which a text was searched.
-    func response(
-        _ page: EventPage, _ query: EventQuery, _ request: Request, searchedTo: Instant?
-    ) -> Response {
-        let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
+    func response(_ page: EventPage, _ query: EventQuery, _ call: Call, searchedTo: Instant?) -> Response {
+        let next = query.next(page, call)
         var headers: HTTPFields = [.contentType: self == .csv ? "text/csv; charset=utf-8; header=present" : rawValue]
-        headers[.link] = next.map { request.link(next: $0) }
+        headers[.link] = next.map { call.request.link(next: $0) }
         // With the oldest first, a stream can resume at this position.
         if query.order == .oldest { headers[.position] = EncodedPosition(page.next.mapValues(Int64.init)).description }
         headers[.searchedTo] = searchedTo?.description

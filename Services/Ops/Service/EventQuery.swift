@@ -41,7 +41,7 @@ struct EventQuery {
     let cursor: PositionVector?
 
     /// - Parameter device: the device in the path.
-    /// - Throws: `invalid_query` with each invalid parameter.
+    /// - Throws: `invalid_query` with each invalid parameter; `earlier_incarnation`.
     init(_ call: Call, device: String? = nil) throws(Problem) {
         var query = QueryReader(call)
         query.refuseRepeats()
@@ -63,15 +63,24 @@ struct EventQuery {
         let order = query.value("order", "must be oldest or newest") { EventOrder(rawValue: $0) } ?? .newest
         limit = query.number("limit") ?? 100
         let next = query.value("cursor", "must be the next of a page in the same order") {
-            PositionCursor($0, order)?.position
+            PositionCursor(LogIncarnation.plain($0), order)?.position
         }
         let after = query.value("after", "must be the Dormouse-Position of a page, with order=oldest") {
-            order == .oldest ? EncodedPosition($0)?.position : nil
+            order == .oldest ? EncodedPosition(LogIncarnation.plain($0))?.position : nil
         }
         if next != nil, after != nil { query.refuse("after", "must not be sent with a cursor") }
         cursor = next ?? after
         (self.filter, self.order) = (filter, order)
         try query.finish()
+        for position in [query.text("cursor"), query.text("after")].compactMap(\.self) {
+            _ = try call.context.incarnation.unmarked(position)
+        }
+    }
+
+    /// Returns the cursor of the page after a page; nil after the last one.
+    func next(_ page: EventPage, _ call: Call) -> String? {
+        guard !page.isComplete else { return nil }
+        return call.context.incarnation.marked(PositionCursor(position: page.next, order: order).text)
     }
 }
 

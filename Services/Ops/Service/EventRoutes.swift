@@ -29,7 +29,7 @@ struct EventRoutes: Sendable {
             let query = try EventQuery(call)
             let form = try EventForm(call.request)
             let page = try await page(query)
-            return form.response(page, query, call.request, searchedTo: try await searchedTo(page, query))
+            return form.response(page, query, call, searchedTo: try await searchedTo(page, query))
         }
         table.add(
             .get, "/v1/events/stream", "Streams new events as server-sent events, after Last-Event-ID if present",
@@ -61,8 +61,7 @@ struct EventRoutes: Sendable {
         ) { call in
             let query = try EventQuery(call, device: call.identifier("device"))
             let page = try await page(query)
-            let next = page.isComplete ? nil : PositionCursor(position: page.next, order: query.order).text
-            return Reply(Page(page.events.map { TimelineEntry($0) }, next: next))
+            return Reply(Page(page.events.map { TimelineEntry($0) }, next: query.next(page, call)))
         }
     }
 

@@ -16,9 +16,10 @@ public struct Ops: ServiceProgram {
     public static let name = "ops"
     /// The default port.
     public static let port = 8080
-    /// `maintain` runs the upkeep of the log until a signal ends it.
+    /// `maintain` runs the upkeep of the log until a signal ends it. `begin-incarnation` marks the log as restored.
     public static let ownCommands: [String: OwnCommand<Ops>] = [
-        "maintain": { try await $0.maintain($1, logger: $2) }
+        "begin-incarnation": { try await $0.beginIncarnation($1, logger: $2) },
+        "maintain": { try await $0.maintain($1, logger: $2) },
     ]
     let retentionDays: Int
     private let dashboardsPassword: SecretFile

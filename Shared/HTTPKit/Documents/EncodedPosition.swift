@@ -7,7 +7,7 @@ public struct EncodedPosition: Sendable, Hashable, CustomStringConvertible {
     public let offsets: [Int: Int64]
 
     /// The pattern of the text, a regular expression.
-    static let pattern = "^[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*$"
+    static let pattern = "^([0-9a-f]{12}\\.)?[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*$"
 
     /// Creates a resume point from offsets by partition.
     public init(_ offsets: [Int: Int64]) { self.offsets = offsets }

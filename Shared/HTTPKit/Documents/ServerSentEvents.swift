@@ -54,7 +54,7 @@ extension Response {
         patience: TimeAmount = .seconds(30)
     ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
         let signals = chain(events.map(Signal.event), [Signal.end].async)
-        let (channel, voiding) = (context.channel, context.admission?.voiding)
+        let (channel, voiding, incarnation) = (context.channel, context.admission?.voiding, context.incarnation)
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
             metrics?.add(to: .streamsOpen)
@@ -69,7 +69,9 @@ extension Response {
             try await write(": open\n\n")
             signals: for try await signal in merge(signals, beats, revoked).cancelOnGracefulShutdown() {
                 switch signal {
-                case .event(let event): try await write(event.text)
+                case .event(var event):
+                    event.id = event.id.map(incarnation.marked)
+                    try await write(event.text)
                 case .heartbeat: try await write(": heartbeat\n\n")
                 case .end: break signals
                 }

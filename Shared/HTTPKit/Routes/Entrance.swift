@@ -1,11 +1,13 @@
+import EventLog
 import Hummingbird
 import Identity
 
-/// The checks before a route, in this order: credential, rate, scope, query, slot.
+/// The checks before a route, in this order: credential, rate, scope, query, positions, slot.
 struct Entrance: Sendable {
     let authenticator: Authenticator
     let rates: RequestRates
     let slots: RequestSlots
+    let incarnation: LogIncarnation
 
     /// Returns a route's handler behind these checks.
     ///
@@ -34,10 +36,12 @@ struct Entrance: Sendable {
             // A key with the scope `read` must not reach any handler that changes something.
             if changes { try context.requireCaller(.operate) }
             try query?.check(request)
+            context.incarnation = incarnation
+            let request = try incarnation.unmarked(request)
             try slots.enter(kind, caller)
             defer { slots.leave(kind, caller) }
             context.held = HeldSlot(slots: slots, kind: kind, caller: caller)
-            return try await handler(request, context)
+            return incarnation.marked(try await handler(request, context))
         }
     }
 }

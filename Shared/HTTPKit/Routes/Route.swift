@@ -1,3 +1,5 @@
+public import EventLog
+public import EventLog
 public import HTTPTypes
 public import Hummingbird
 public import Identity
@@ -128,6 +130,7 @@ public struct Route: Sendable {
         case .caller, .scope:
             all += Problem.ofCredentials + [.forbidden, .busy] + Problem.ofDatabase
         }
+        if all.contains(.positionBeyondLog) { all.append(.earlierIncarnation) }
         return all + [.internalError]
     }
 }
@@ -192,16 +195,17 @@ public struct RouteTable: Sendable {
     ///   - rates: the limits of request rates.
     ///   - slots: the limits of requests in progress. Open routes take no slot, so that a full service still answers
     ///     probes. A request without a valid credential takes no slot either.
+    ///   - incarnation: the incarnation of the log.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
-        slots: RequestSlots = RequestSlots()
+        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
         router.add(middleware: NotModifiedMiddleware())
         router.add(middleware: ContinueMiddleware())
-        let entrance = Entrance(authenticator: authenticator, rates: rates, slots: slots)
+        let entrance = Entrance(authenticator: authenticator, rates: rates, slots: slots, incarnation: incarnation)
         for route in routes {
             let handler = entrance.handler(of: route, route.repeatable(route.rereading(catchUp)))
             router.on(RouterPath(route.path), method: route.method, use: handler)

@@ -1,3 +1,4 @@
+public import EventLog
 import Foundation
 public import Hummingbird
 public import Identity
@@ -15,6 +16,8 @@ public struct ServiceContext: RequestContext {
     var admission: Admission?
     /// The JSON document of a request with an `Idempotency-Key`, its members sorted by name; else nil.
     var document: [UInt8]?
+    /// The incarnation of the log, which the positions of the client must have.
+    public internal(set) var incarnation = LogIncarnation.first
     /// The slot of the request; nil on open routes.
     var held: HeldSlot?
     /// The trace context of this request and its answer.

@@ -5,13 +5,31 @@ public import Timeline
 public struct Position: Sendable, Hashable {
     public var partition: Int
     public var offset: Int
+    /// The incarnation of the log with its dot; empty in the first one. The identifiers of orders do not have it, so
+    /// comparisons ignore it.
+    private let incarnation: String
 
-    /// Parses `partition:offset`. A further colon and the text after it are ignored.
+    /// The text for requests.
+    public var text: String { "\(incarnation)\(partition):\(offset)" }
+
+    /// Parses `partition:offset`, after an incarnation and a dot if there is a dot. A further colon and the text after
+    /// it are ignored.
     public init?(_ text: some StringProtocol) {
-        let numbers = text.split(separator: ":", maxSplits: 2)
+        let start = text.firstIndex(of: ".").map(text.index(after:)) ?? text.startIndex
+        let numbers = text[start...].split(separator: ":", maxSplits: 2)
         guard numbers.count >= 2, let partition = Int(numbers[0]), let offset = Int(numbers[1]) else { return nil }
         self.partition = partition
         self.offset = offset
+        incarnation = String(text[..<start])
+    }
+
+    public static func == (one: Position, other: Position) -> Bool {
+        one.partition == other.partition && one.offset == other.offset
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(partition)
+        hasher.combine(offset)
     }
 }
 

@@ -20,7 +20,7 @@ extension ScenarioDevice {
         registration.fleet = world.fleet
         guard try await call(.lifecycle, "PUT", "", [], registration.document) != nil else { return false }
         ignoreOrders(upTo: calls.position)
-        lastOrder = calls.position.map { "\($0.partition):\($0.offset)" }
+        lastOrder = calls.position?.text
         for app in scenario.apps {
             guard try await call(.lifecycle, "PUT", "/apps/{app}", [app.id], app.manifest.document) != nil else {
                 return false

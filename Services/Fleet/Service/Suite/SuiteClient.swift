@@ -77,7 +77,7 @@ public final class SuiteClient: Sendable {
         // Services without authentication refuse a credential that they cannot verify.
         if !bearer.isEmpty { headers.add(name: "authorization", value: "Bearer " + bearer) }
         if let idempotencyKey { headers.add(name: "idempotency-key", value: idempotencyKey) }
-        if let position { headers.add(name: "dormouse-position", value: "\(position.partition):\(position.offset)") }
+        if let position { headers.add(name: "dormouse-position", value: position.text) }
         if let file = call.file {
             return try await send(
                 call.method, root + call.path, headers, file, type: "application/octet-stream")

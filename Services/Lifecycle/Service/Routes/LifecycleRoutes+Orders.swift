@@ -21,7 +21,7 @@ extension LifecycleRoutes {
                 .number("wait", 0...60, "Seconds to wait for an order; if missing, the answer is a stream"),
                 RouteParameter(
                     "after", in: .query, "The `next` of the last answer, for clients that can't send Last-Event-ID",
-                    ["type": "string", "pattern": "^[0-9]+:[0-9]+$"]),
+                    ["type": "string", "pattern": "^([0-9a-f]{12}\\.)?[0-9]+:[0-9]+$"]),
                 .lastEventID),
             .answers(OrderList.self), .text(.events(example: Example.orderStream)),
             .refuses(.ofDevice() + [.invalidQuery, .beyondRetention, .positionBeyondLog]), .example(Example.orders)
@@ -47,7 +47,7 @@ extension LifecycleRoutes {
     /// Streams the orders of a device, or waits for the next page.
     private func orders(_ call: Call) async throws -> Response {
         let isBuiltIn = try await registered(call).state.registration?.simulate != nil
-        let after = try await start(call.request, of: call.device)
+        let after = try await start(call, of: call.device)
         guard call.request.uri.queryParameters["wait"] != nil else {
             // The new stream ends the device's former one.
             try call.context.requireCaller(.operate)
@@ -63,25 +63,26 @@ extension LifecycleRoutes {
     private func mayAnswer(_ call: Call) -> Bool { (try? call.context.requireCaller(.operate)) != nil }
 
     /// Returns the offset in `Last-Event-ID`, or in `?after=` for clients that can't set headers.
-    private func encodedPosition(_ request: Request, _ key: AggregateKey) throws(Problem) -> Int? {
+    private func encodedPosition(_ call: Call, _ key: AggregateKey) throws(Problem) -> Int? {
         let partition = key.partition(of: tail.partitions)
-        if let point = try request.encodedPosition() {
+        if let point = try call.request.encodedPosition() {
             guard let offset = point.offsets[partition] else {
                 throw .invalidHeader.with(detail: "Last-Event-ID must be an id of this device's stream.")
             }
             return Int(offset)
         }
-        guard let text = request.uri.queryParameters["after"] else { return nil }
-        guard let offset = EncodedPosition(String(text))?.offsets[partition] else {
+        guard let text = call.request.uri.queryParameters["after"] else { return nil }
+        let plain = try call.context.incarnation.unmarked(String(text))
+        guard let offset = EncodedPosition(plain)?.offsets[partition] else {
             throw .invalidQuery.with(detail: "`after` must be the `next` of an earlier answer.")
         }
         return Int(offset)
     }
 
     /// Returns the start of a device's orders: the client's position, or the head.
-    private func start(_ request: Request, of key: AggregateKey) async throws -> Int {
+    private func start(_ call: Call, of key: AggregateKey) async throws -> Int {
         let partition = key.partition(of: tail.partitions)
-        guard let after = try encodedPosition(request, key) else {
+        guard let after = try encodedPosition(call, key) else {
             return try await tail.heads()[partition, default: 0]
         }
         try await tail.requireInLog([partition: after])
@@ -145,7 +146,8 @@ extension LifecycleRoutes {
         {
             (items, last) = ([found.0], found.1)
         }
-        return OrderList(items: items, next: "\(key.partition(of: tail.partitions)):\(last)")
+        let next = "\(key.partition(of: tail.partitions)):\(last)"
+        return OrderList(items: items, next: context.incarnation.marked(next))
     }
 }
 

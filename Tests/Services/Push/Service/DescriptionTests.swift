@@ -73,7 +73,11 @@ import Testing
             }
             try await Self.refuseByState(given, suite)
             try await Self.refuseKeys(given, suite)
-            for (code, value) in [("invalid_header", "x"), ("position_beyond_log", "0:9000000")] {
+            let cases = [
+                ("invalid_header", "x"), ("position_beyond_log", "0:9000000"),
+                ("earlier_incarnation", "0123456789ab.0:1"),
+            ]
+            for (code, value) in cases {
                 let stream = "/v1/fleets/blue/notifications/stream"
                 try await given.refuse(code, "GET", stream, headers: ["Last-Event-ID": value])
             }
