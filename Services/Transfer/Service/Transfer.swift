@@ -11,12 +11,16 @@ public struct Transfer: DurableService {
     public typealias Rules = TransferMachine
     /// The default port.
     public static let port = 8084
+    /// `accept-directory` says that `DATA_DIRECTORY` belongs to the database.
+    public static let ownCommands: [String: OwnCommand<Transfer>] = [
+        "accept-directory": { try await $0.acceptDirectory($1, logger: $2) }
+    ]
 
-    private let directory: String
+    let directory: String
     private let allowedOrigins: String?
     private let scanInterval: Int
     private let uploadLimits: UploadLimits
-    private let storageLimits: StorageLimits
+    let storageLimits: StorageLimits
     private let publicURL: String?
     private let sweepRules: SweepRules
     private let profiles: ProfilesFile
@@ -44,10 +48,7 @@ public struct Transfer: DurableService {
         // A free port is known too late to be allowed.
         let own = configuration.port == 0 ? "" : "http://\(configuration.host):\(configuration.port)"
         let origins = try AllowedOrigins(allowedOrigins ?? own)
-        let storage: any Storage
-        do { storage = try DirectoryStorage(directory, storageLimits) } catch {
-            throw ConfigurationError("\(Setting.label("DATA_DIRECTORY")) can't be written to")
-        }
+        let storage = try storage()
         var policy = TransferPolicy()
         policy.generations = try profiles.read()
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
@@ -70,13 +71,19 @@ public struct Transfer: DurableService {
             TusRoutes(store: uploads, address: address).add(to: &table)
             DraftRoutes(store: uploads, address: address).add(to: &table)
             let states = FileReferences(store: store)
+            let claim = StorageClaim(
+                storage: storage, incarnation: parts.incarnation, logger: logger
+            ) { [tail = parts.tail] in
+                try await tail.heads().values.reduce(0, +)
+            }
+            parts.readiness.add(HealthCheck("data_directory", .reported) { await claim.fault })
             func sweep(
                 _ folder: StorageFolder, _ suspicion: StorageSweep.Suspicion = .manyLeftovers,
                 inUse: @escaping @Sendable ([String]) async throws -> Set<String>
             ) -> StorageSweep {
                 StorageSweep(
-                    storage: storage, folder: folder, rules: sweepRules, suspicion: suspicion, metrics: parts.metrics,
-                    logger: logger, inUse: inUse)
+                    storage: storage, folder: folder, rules: sweepRules, suspicion: suspicion, claim: claim,
+                    metrics: parts.metrics, logger: logger, inUse: inUse)
             }
             return [
                 TransferWorkers(

@@ -77,11 +77,11 @@ struct ContentRoutes: Sendable {
         RouteParameter(name, in: .header, summary, ["type": "string"])
     }
 
-    /// Removes a file that no path refers to. Open files stay readable.
+    /// Moves a file that no path refers to to the trash. Open files stay readable.
     func discard(_ file: String) async {
-        do { try await storage.remove(file, from: .contents) } catch {
+        do { try await storage.discard(file, from: .contents) } catch {
             // The file only wastes space.
-            logger.warning("failed to remove a file of content, the sweep will retry", error: error)
+            logger.warning("failed to trash a file of content, the sweep will retry", error: error)
         }
     }
 }

@@ -10,12 +10,14 @@ import NIOPosix
 struct DirectoryStorage: Storage {
     private let root: String
     private let limits: StorageLimits
+    let trash: DirectoryTrash
     var largestDownload: Int { limits.largestDownload }
 
     /// - Throws: `failed` if a directory can't be created.
     init(_ directory: String, _ limits: StorageLimits = StorageLimits()) throws(StorageError) {
         root = directory
         self.limits = limits
+        trash = DirectoryTrash(root: directory)
         for folder in StorageFolder.allCases {
             do {
                 try FileManager.default.createDirectory(
@@ -83,13 +85,40 @@ struct DirectoryStorage: Storage {
         }
     }
 
+    /// Returns the text that names the log of these files; nil without one.
+    func mark() async throws -> String? {
+        let path = "\(root)/incarnation"
+        return try await onThread {
+            guard let data = FileManager.default.contents(atPath: path) else { return nil }
+            return String(decoding: data, as: UTF8.self)
+        }
+    }
+
+    /// Names the log of these files. A reader gets the old or the new name.
+    func write(_ mark: StorageMark) async throws {
+        let path = "\(root)/incarnation"
+        try await onThread { try Data(mark.text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic) }
+    }
+
+    /// Whether there are no files, not even in the trash.
+    var isEmpty: Bool {
+        get async throws {
+            for folder in StorageFolder.allCases where try await !names(in: folder, unchangedFor: .zero).isEmpty {
+                return false
+            }
+            return true
+        }
+    }
+
     /// - Parameter reserve: the bytes that must stay free.
     private func open(_ path: String, _ flags: Int32, reserve: Int = 0) async throws -> DirectoryFile {
         try await onThread {
-            if reserve > 0, try freeBytes(at: root) <= reserve { throw StorageError.full }
+            if reserve > 0 {
+                try trash.require(reserve + 1) { () throws(StorageError) in try freeBytes(at: root) }
+            }
             let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else { throw StorageError("opening a file") }
-            return DirectoryFile(descriptor: descriptor, reserve: reserve)
+            return DirectoryFile(descriptor: descriptor, reserve: reserve, trash: trash)
         }
     }
 
@@ -110,17 +139,23 @@ private final class DirectoryFile: StoredFile {
     private let descriptor: Int32
     /// The bytes that must stay free.
     private let reserve: Int
+    private let trash: DirectoryTrash
 
-    init(descriptor: Int32, reserve: Int) {
+    init(descriptor: Int32, reserve: Int, trash: DirectoryTrash) {
         self.descriptor = descriptor
         self.reserve = reserve
+        self.trash = trash
     }
 
     deinit { close(descriptor) }
 
     func write(_ buffer: ByteBuffer, at offset: Int) async throws {
-        try await onThread { [descriptor, reserve] in
-            if reserve > 0, try freeBytes(of: descriptor) < reserve + buffer.readableBytes { throw StorageError.full }
+        try await onThread { [descriptor, reserve, trash] in
+            if reserve > 0 {
+                try trash.require(reserve + buffer.readableBytes) { () throws(StorageError) in
+                    try freeBytes(of: descriptor)
+                }
+            }
             try buffer.withUnsafeReadableBytes { bytes in
                 var done = 0
                 while done < bytes.count {

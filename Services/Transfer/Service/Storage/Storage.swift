@@ -36,6 +36,11 @@ protocol Storage: Sendable {
 
 extension Storage {
     var largestDownload: Int { .max }
+
+    /// Moves a file to the trash if it exists: an older database, which a restore brings back, may refer to it.
+    func discard(_ name: String, from folder: StorageFolder) async throws {
+        do { try await move(name, from: folder, to: folder.trash) } catch StorageError.missing {}
+    }
 }
 
 /// The folders of a storage.

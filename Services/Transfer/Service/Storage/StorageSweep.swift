@@ -29,6 +29,8 @@ struct StorageSweep: Service {
     let folder: StorageFolder
     var rules = SweepRules()
     var suspicion = Suspicion.manyLeftovers
+    /// Refuses sweeps while the files may not belong to the log.
+    var claim: StorageClaim?
     var age = Duration.seconds(3600)
     var pause = Duration.seconds(3600)
     var metrics = Metrics()
@@ -55,7 +57,11 @@ struct StorageSweep: Service {
         try await putBack(trashed.filter { $0 != Self.note })
         let old = try await storage.names(in: folder, unchangedFor: age)
         let leftovers = try await unnamed(of: old)
-        let isRefused = try await isRefused(leftovers.count, of: old.count, isNoted: trashed.contains(Self.note))
+        let isForeign = try await claim?.check() == false
+        let isRefused =
+            if isForeign { true } else {
+                try await isRefused(leftovers.count, of: old.count, isNoted: trashed.contains(Self.note))
+            }
         metrics.set(.sweepRefused, to: isRefused ? Double(leftovers.count) : 0, ["folder": folder.rawValue])
         guard !isRefused else { return }
         try await storage.remove(Self.note, from: folder.trash)

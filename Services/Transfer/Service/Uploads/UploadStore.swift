@@ -99,9 +99,10 @@ struct UploadStore: Sendable {
         try await empty(upload.id, upload.segments.map(\.file))
     }
 
-    /// Removes the files of an upload that is gone, and then their names. So a sweep repeats it after a crash.
+    /// Moves the files of an upload that is gone to the trash, and then removes their names. So a sweep repeats it after
+    /// a crash.
     func empty(_ id: String, _ files: [String]) async throws {
-        for file in files { try await storage.remove(file, from: .uploads) }
+        for file in files { try await storage.discard(file, from: .uploads) }
         try await database.emptied(id)
     }
 
