@@ -63,6 +63,15 @@ struct Installation {
         try .start(Repository.file("deploy/down").path, ["--data", folder.path], environment: environment)
     }
 
+    /// Runs a script of `deploy` that takes `--data` and `--binaries`.
+    func run(_ script: String, _ arguments: [String]) async throws -> (status: TestSupport.ExitStatus, output: String) {
+        let process = try ChildProcess.start(
+            Repository.file("deploy/\(script)").path,
+            ["--data", folder.path, "--binaries", ChildProcess.product("")] + arguments, environment: environment)
+        let status = try await process.exit(within: 180)
+        return (status, (process.output.lines + process.errors.lines).joined(separator: "\n"))
+    }
+
     /// The command lines of all running processes of the installation.
     var running: [String] {
         let processes = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
@@ -85,12 +94,14 @@ struct Installation {
 
     /// Sends a request with the operator key.
     func call(
-        _ method: HTTPMethod, _ service: SuiteService, replica: Int = 1, _ path: String, _ document: JSON? = nil
+        _ method: HTTPMethod, _ service: SuiteService, replica: Int = 1, _ path: String, _ document: JSON? = nil,
+        headers: [String: String] = [:]
     ) async throws -> Answer {
         let key = try String(contentsOf: folder.appendingPathComponent("secrets/operator-key"), encoding: .utf8)
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port(service, replica: replica))\(path)")
         request.method = method
         request.headers.add(name: "authorization", value: "Bearer \(key)")
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let document {
             request.headers.add(name: "content-type", value: "application/json")
             request.body = .bytes(document.bytes)

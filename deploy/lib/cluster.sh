@@ -78,6 +78,7 @@ create_cluster() {
     # Only the user of the cluster can connect as superuser, over the socket. All other roles need a password.
     write_as_owner "$home/data/pg_hba.conf" <<-'HBA'
 		local  all  postgres                peer  map=superuser
+		local  replication  postgres        peer  map=superuser
 		local  all  all                     scram-sha-256
 		host   all  all       127.0.0.1/32  scram-sha-256
 		host   all  all       ::1/128       scram-sha-256
@@ -206,6 +207,15 @@ make_database() {
 		SELECT 'CREATE DATABASE dormouse OWNER dormouse'
 		 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dormouse') \gexec
 	SQL
+}
+
+# allow_replication: lets the superuser copy the running cluster. Clusters of earlier versions have no such line.
+allow_replication() {
+    if as_owner grep -Eq '^local +replication +postgres ' "$home/data/pg_hba.conf"; then return 0; fi
+    printf 'local  replication  postgres        peer  map=superuser\n' | as_owner tee -a "$home/data/pg_hba.conf" >/dev/null
+    administer postgres <<<'SELECT pg_reload_conf()' >/dev/null
+    # The server reads the file a moment later.
+    sleep 1
 }
 
 # stop_cluster: shuts down the recorded server in fast mode; after a minute in immediate mode.

@@ -1,0 +1,176 @@
+import Foundation
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// `deploy/backup` and `deploy/restore`: a drill.
+@Suite("deploy/backup and deploy/restore", .tags(.database, .processes), .timeLimit(.minutes(10))) struct BackupTests {
+    /// The places that clients have from after the backup.
+    private struct Places {
+        var position = ""
+        var order = ""
+        var cursor = ""
+    }
+
+    @Test func `a restored suite has what the backup has, and refuses what came later`() async throws {
+        try await Installation.using { installation in
+            try await start(installation)
+            try await load(installation, "phone-1", "film")
+            let backup = installation.folder.appendingPathComponent("backups/first")
+            let made = try await installation.run("backup", [backup.path])
+            #expect(made.status == .exited(0), "\(made.output)")
+            let places = try await load(installation, "phone-2", "later")
+
+            try await expectRefusals(installation, backup)
+            let restored = try await installation.run("restore", ["--replace", backup.path])
+            #expect(restored.status == .exited(0), "\(restored.output)")
+            #expect(restored.output.contains("1. start the suite"))
+            let kept = try FileManager.default.contentsOfDirectory(atPath: installation.folder.path)
+            #expect(kept.contains { $0.hasPrefix("content.before-restore-") }, "nothing is deleted")
+            let unreferenced = try makeOldFile(installation)
+
+            try await start(installation)
+            try await expectBackup(installation)
+            try await expectGone(installation, places)
+            try await sweep(installation, unreferenced)
+            try await beginIncarnation(installation)
+        }
+    }
+
+    @Test(arguments: [
+        (["backup"], "give a folder for the backup"), (["backup", "--fast", "x"], "unknown option '--fast'"),
+        (["backup", "a", "b"], "give one folder"), (["restore"], "give the folder of a backup"),
+        (["restore", "--replase", "x"], "unknown option '--replase'"),
+        (["restore", "--accept", "x"], "--accept takes no"),
+        (["restore", "--data"], "--data needs a folder"),
+    ])
+    func `a wrong command line gets one line and status 2`(words: [String], message: String) async throws {
+        let process = try ChildProcess.start(Repository.file("deploy/\(words[0])").path, Array(words.dropFirst()))
+        #expect(try await process.exit(within: 30) == .exited(2))
+        #expect(process.errors.lines.count == 1)
+        #expect(process.errors.tail().contains(message))
+    }
+
+    private func start(_ installation: Installation) async throws {
+        let up = try installation.up(["--detach", "--no-fleet"])
+        #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
+    }
+
+    /// Registers a device and stores a file.
+    @discardableResult private func load(
+        _ installation: Installation, _ device: String, _ file: String
+    ) async throws -> Places {
+        let registered = try await installation.call(.PUT, .lifecycle, "/v1/devices/\(device)", ["profile": "ios18"])
+        #expect(registered.status == 201)
+        #expect(try await installation.call(.PUT, .transfer, "/content/\(file)", ["title": "x"]).status == 201)
+        let orders = try await installation.call(.GET, .lifecycle, "/v1/devices/\(device)/orders?wait=0")
+        let page = try await installation.call(.GET, .ops, "/v1/events?limit=1")
+        return Places(
+            position: registered.position ?? "", order: orders.json["next"]?.string ?? "",
+            cursor: page.json["next"]?.string ?? "")
+    }
+
+    /// A running suite, existing data, a damaged backup and a newer backup are refused, and nothing changes.
+    private func expectRefusals(_ installation: Installation, _ backup: URL) async throws {
+        func refuse(_ arguments: [String], _ words: String) async throws {
+            let refused = try await installation.run("restore", arguments)
+            #expect(refused.status == .exited(1) && refused.output.contains(words), "\(refused.output)")
+        }
+        try await refuse(["--replace", backup.path], "the suite runs in")
+        #expect(try await installation.down().exit(within: 180) == .exited(0))
+        try await refuse([backup.path], "has data: add --replace")
+        try await refuse(["--replace", installation.folder.path], "it has no manifest")
+        let script = """
+            cd "$(dirname "$1")"; cp -a first damaged; printf x >>damaged/database/global/pg_control
+            cp -a first newer; sed -i 's/^version .*/version 99.0.0/' newer/manifest
+            cd newer; sha256sum manifest >manifest.sha256
+            """
+        let shell = try ChildProcess.start("/bin/bash", ["-euc", script, "copy", backup.path])
+        #expect(try await shell.exit(within: 60) == .exited(0), "\(shell.errors.tail())")
+        let parent = backup.deletingLastPathComponent()
+        try await refuse(["--replace", parent.appendingPathComponent("damaged").path], "./database/global/pg_control")
+        try await refuse(["--replace", parent.appendingPathComponent("newer").path], "is of version 99.0.0")
+    }
+
+    private func expectBackup(_ installation: Installation) async throws {
+        #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1").status == 200)
+        #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/phone-2").status == 404)
+        #expect(try await installation.call(.GET, .transfer, "/content/film").status == 200)
+        #expect(try await installation.call(.GET, .transfer, "/content/later").status == 404)
+        let events = try await installation.call(.GET, .ops, "/v1/devices/phone-1/timeline")
+        #expect(events.json["items"]?.items?.isEmpty == false)
+    }
+
+    /// Places from before the restore get 410. New ones name the incarnation, and work.
+    private func expectGone(_ installation: Installation, _ old: Places) async throws {
+        func status(_ places: Places, is status: Int) async throws {
+            let path = "/v1/devices/phone-1"
+            let answers = [
+                try await installation.call(.GET, .lifecycle, path, headers: ["Dormouse-Position": places.position]),
+                try await installation.call(.GET, .lifecycle, path + "/orders?wait=0&after=\(places.order)"),
+                try await installation.call(
+                    .GET, .lifecycle, path + "/orders?wait=0", headers: ["Last-Event-ID": places.order]),
+                try await installation.call(.GET, .ops, "/v1/events?cursor=\(places.cursor)"),
+            ]
+            for answer in answers {
+                #expect(answer.status == status, "\(answer.json)")
+                if status == 410 { #expect(answer.json["code"]?.string == "earlier_incarnation") }
+            }
+        }
+        try await status(old, is: 410)
+        let places = try await load(installation, "phone-1b", "another")
+        #expect(places.position.wholeMatch(of: /[0-9a-f]{12}\.[0-9]+:[0-9]+/) != nil, "\(places.position)")
+        // The stream of a device has only positions of its partition.
+        let own = try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1/orders?wait=0")
+        try await status(
+            Places(position: places.position, order: own.json["next"]?.string ?? "", cursor: places.cursor), is: 200)
+    }
+
+    /// Makes a file that the sweep would move to the trash.
+    private func makeOldFile(_ installation: Installation) throws -> String {
+        let name = UUID().uuidString.lowercased()
+        let url = installation.folder.appendingPathComponent("content/contents/\(name)")
+        try Data("x".utf8).write(to: url)
+        try FileManager.default.setAttributes([.modificationDate: Date() - 7200], ofItemAtPath: url.path)
+        return name
+    }
+
+    /// No file of the restored content is moved until an operator accepts it.
+    private func sweep(_ installation: Installation, _ file: String) async throws {
+        let content = installation.folder.appendingPathComponent("content")
+        @Sendable func exists(_ path: String) -> Bool {
+            FileManager.default.fileExists(atPath: content.appendingPathComponent("\(path)/\(file)").path)
+        }
+        try await eventually(within: 60, describe: "the sweep is refused") {
+            let ready = try await installation.call(.GET, .transfer, "/readyz")
+            return ready.status == 200 && ready.json["checks"]?["data_directory"]?.string == "failing"
+        }
+        #expect(exists("contents"))
+        let accepted = try await installation.run("restore", ["--accept"])
+        #expect(accepted.status == .exited(0), "\(accepted.output)")
+        // The next sweep is at a start, or within an hour.
+        for action in ["kill", "start"] {
+            let fault = try ChildProcess.start(
+                Repository.file("deploy/fault").path, ["--data", installation.folder.path, action, "transfer"],
+                environment: installation.environment)
+            #expect(try await fault.exit(within: 90) == .exited(0), "\(fault.errors.tail())")
+        }
+        try await eventually(within: 60, describe: "the file is in the trash") { exists("trash/contents") }
+        #expect(!exists("contents"))
+    }
+
+    /// A running service ends when another incarnation begins, because its memory may have lost events.
+    private func beginIncarnation(_ installation: Installation) async throws {
+        let file = installation.folder.appendingPathComponent("endpoints.json")
+        let database = try JSON(parsing: Array(try Data(contentsOf: file)))["database"]?.string ?? ""
+        let begin = try ChildProcess.start(
+            ChildProcess.product("ops"), ["begin-incarnation"], environment: ["MIGRATION_DATABASE_URL": database])
+        #expect(try await begin.exit(within: 30) == .exited(0), "\(begin.errors.tail())")
+        try await eventually(within: 60, describe: "all services end") {
+            !installation.running.contains { $0.hasSuffix(" serve ") || $0.hasSuffix(" serve") }
+        }
+        let log = installation.folder.appendingPathComponent("log/lifecycle.log")
+        #expect(try String(contentsOf: log, encoding: .utf8).contains("lifecycle: the log was restored"))
+    }
+}
