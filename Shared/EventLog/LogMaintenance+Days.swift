@@ -46,6 +46,13 @@ extension LogMaintenance {
         DELETE FROM bus.kept_events AS k WHERE NOT EXISTS (
             SELECT FROM bus.dead_letters AS d WHERE d.partition = k.partition AND d.log_offset = k.log_offset)
         """)
+    private static let auditChunk = 10_000
+    private static let forgetAudit = Statement(
+        """
+        DELETE FROM bus.audit WHERE (at, id) IN (
+            SELECT at, id FROM bus.audit WHERE at < now() - interval '1 day' * $1::integer
+            ORDER BY at, id LIMIT \(auditChunk))
+        """)
     private static let give = Statement(
         """
         INSERT INTO bus.retention AS r (partition, dropped_to)
@@ -76,6 +83,11 @@ extension LogMaintenance {
     /// Deletes kept events without a dead letter.
     func forgetKeptEvents(_ connection: Connection) async throws(PostgresError) {
         try await connection.execute(Self.forgetKept)
+    }
+
+    /// Deletes the rows of the audit trail that are older than some days, in short transactions.
+    func forgetAudit(olderThanDays days: Int, _ connection: Connection) async throws(PostgresError) {
+        while try await connection.execute(Self.forgetAudit, .int4(Int32(days))).affected == Self.auditChunk {}
     }
 
     /// Returns the days that are older than the retention, oldest first.

@@ -16,6 +16,7 @@ public final class LogMaintenance: Service {
 
     private let pool: ConnectionPool
     private let retentionDays: Int?
+    private let auditDays: Int
     private let interval: Duration
     private let lastingFault = Mutex<String?>(nil)
     let logger: Logger
@@ -27,13 +28,16 @@ public final class LogMaintenance: Service {
     ///   - pool: with the role of the schema's owner.
     ///   - retentionDays: the whole days before today to retain; nil only creates tables for the next days, for which
     ///     the role of a service is enough.
+    ///   - auditDays: the days for which the rows of the audit trail are kept, if old days are dropped.
     ///   - interval: the pause between two rounds.
     public init(
-        pool: ConnectionPool, retentionDays: Int? = 30, interval: Duration = .seconds(600), logger: Logger
+        pool: ConnectionPool, retentionDays: Int? = 30, auditDays: Int = 90, interval: Duration = .seconds(600),
+        logger: Logger
     ) {
         precondition(retentionDays ?? 1 > 0, "today's events can't be dropped")
         self.pool = pool
         self.retentionDays = retentionDays
+        self.auditDays = auditDays
         self.interval = interval
         self.logger = logger
     }
@@ -103,6 +107,7 @@ public final class LogMaintenance: Service {
         guard let retentionDays else { return round }
         try await takeSnapshots(connection)
         try await forgetKeptEvents(connection)
+        try await forgetAudit(olderThanDays: auditDays, connection)
         for day in try await overdue(retentionDays, connection) {
             round.waitsFor = try await readers(of: day, connection)
             guard round.waitsFor.isEmpty else {

@@ -5,7 +5,7 @@ extension LogSchema {
     public static let operatorsRole = "dormouse_ops"
 
     /// Creates the role of `ops` if it is missing, and sets its password. Grants its rights: the role can read the log,
-    /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys.
+    /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys and add to the audit trail.
     public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
         let role = operatorsRole
         try await grant(
@@ -18,9 +18,10 @@ extension LogSchema {
             GRANT SELECT ON bus.settings, bus.partitions, bus.events, bus.cursors, bus.members, bus.clock, bus.token_keys,
                 bus.retention, bus.snapshots, bus.dead_letters, bus.kept_events, bus.readers, bus.revocations,
                 bus.revocation_positions, bus.fleet_revocations, bus.migrations, bus.state_versions,
-                bus.order_streams, bus.incarnation TO \(role);
+                bus.order_streams, bus.incarnation, bus.audit TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
+            \(appendingToAudit(role))
             -- A row policy limits it to its own rows.
             GRANT SELECT, INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             """, connection)

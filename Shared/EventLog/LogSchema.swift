@@ -103,6 +103,7 @@ public enum LogSchema {
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.input_attempts TO \(role);
             GRANT UPDATE (reached) ON bus.state_versions TO \(role);
+            \(appendingToAudit(role))
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.end_blockers(double precision) TO \(role);
             """, connection)
     }
@@ -143,6 +144,11 @@ public enum LogSchema {
                 guard error.sqlState == "XX000", attempt < 200 else { throw error }
             }
         }
+    }
+
+    /// Returns the grant of the right to add rows to the audit trail. The role can't choose the time and the service.
+    static func appendingToAudit(_ role: String) -> String {
+        "GRANT INSERT (actor_kind, actor, address, action, subject, count, details) ON bus.audit TO \(role);"
     }
 
     /// Grants one service the rights to sign tokens and to write revocations.

@@ -49,6 +49,8 @@ private struct Log {
             "UPDATE bus.cursors SET consumer = '\(service.rawValue)' WHERE consumer = '\(name)'",
             "DELETE FROM bus.partitions",
             "UPDATE bus.settings SET partitions = 1",
+            "UPDATE bus.audit SET count = 2",
+            "DELETE FROM bus.audit",
             "UPDATE bus.clock SET rate = 2",
             "SELECT bus.set_clock(1, true)",
             "INSERT INTO bus.token_keys (kid, issuer, public_key) VALUES ('x', '\(name)', 'x')",
@@ -93,7 +95,7 @@ private struct Log {
             "UPDATE bus.settings SET partitions = 1", "DELETE FROM bus.revocations", "CREATE TABLE bus.mine ()",
             "INSERT INTO bus.members (consumer, member, since_time, expires) "
                 + "VALUES ('ops', gen_random_uuid(), 0, now())",
-            "SELECT private_key FROM bus.signing_keys",
+            "SELECT private_key FROM bus.signing_keys", "UPDATE bus.audit SET count = 2", "DELETE FROM bus.audit",
         ] {
             await refused(write, as: .ops)
         }

@@ -22,12 +22,15 @@ public struct Ops: ServiceProgram {
         "maintain": { try await $0.maintain($1, logger: $2) },
     ]
     let retentionDays: Int
+    let auditDays: Int
     private let dashboardsPassword: SecretFile
     private let services: ServiceAddresses
 
     public init(_ reader: SettingsReader) {
         retentionDays = reader.number(
             "RETENTION_DAYS", 30, 1...3650, "days to keep events; `maintain` drops older ones")
+        auditDays = reader.number(
+            "AUDIT_DAYS", 90, 1...3650, "days to keep rows of the audit trail; `maintain` deletes older ones")
         dashboardsPassword = reader.secret(
             "DASHBOARDS_PASSWORD_FILE",
             "migrate only: file with the password of the role dashboards, which reads the views of schema ops")
