@@ -95,6 +95,13 @@ public struct AuditEntry: Sendable, Equatable {
             ])
     }
 
+    /// Returns the entry for another subject.
+    public func about(_ subject: String) -> AuditEntry {
+        var entry = self
+        entry.subject = subject
+        return entry
+    }
+
     /// Returns the entry with another detail.
     public func with(_ name: String, _ value: JSON) -> AuditEntry {
         guard case .object(let members) = details else { return self }
@@ -102,4 +109,9 @@ public struct AuditEntry: Sendable, Equatable {
         entry.details = .object(members + [JSON.Member(name, value)])
         return entry
     }
+}
+
+extension AuditEntry? {
+    /// The query of the entry; none without an entry.
+    public var queries: [Query] { map { [$0.query] } ?? [] }
 }

@@ -28,6 +28,7 @@ extension ClockControl {
     ///   - steps: the most steps, so that a caller can act between two deadlines; nil for all. A repeated request counts
     ///     its own steps.
     ///   - patience: the longest time for each step to settle, in real time; also the longest wait for another advance.
+    ///   - audit: the entry of the audit trail. The first step adds it. A repeated request that continues adds its own.
     ///   - afterSettling: called with the heads each time that all services have settled. The clock stands meanwhile. If
     ///     it returns true, the services settle again before the next step.
     ///   - request: the idempotency key, if the caller may repeat the request. The target is stored before the first
@@ -36,7 +37,7 @@ extension ClockControl {
     /// - Throws: ``ClockError``, ``IdempotencyConflict``, or a `PostgresError`.
     public func advance(
         by interval: Interval, steps: Int? = nil, patience: Duration = .seconds(30), request: Idempotency? = nil,
-        afterSettling: @Sendable ([Int: Int]) async throws -> Bool = { _ in false }
+        audit: AuditEntry? = nil, afterSettling: @Sendable ([Int: Int]) async throws -> Bool = { _ in false }
     ) async throws -> ClockReading {
         let end = ContinuousClock.now + patience
         var pause = Pause()
@@ -47,7 +48,7 @@ extension ClockControl {
                 guard try await connection.execute(Self.lock)[0].decode(Bool.self) else { return nil }
                 do {
                     let reading = try await advance(
-                        by: interval, steps, patience, request, afterSettling, connection)
+                        by: interval, steps, patience, request, audit, afterSettling, connection)
                     try await connection.execute(Self.unlock)
                     return reading
                 } catch {
@@ -64,7 +65,7 @@ extension ClockControl {
 
     private func advance(
         by interval: Interval, _ steps: Int?, _ patience: Duration, _ request: Idempotency?,
-        _ afterSettling: @Sendable ([Int: Int]) async throws -> Bool, _ connection: Connection
+        _ audit: AuditEntry?, _ afterSettling: @Sendable ([Int: Int]) async throws -> Bool, _ connection: Connection
     ) async throws -> ClockReading {
         var start = try Self.reading(try await connection.execute(Self.reading, rowsExpected: 1)[0])
         guard start.isVirtual else { throw ClockError.notVirtual }
@@ -86,7 +87,9 @@ extension ClockControl {
             taken += 1
             let next = try await connection.execute(Self.deadlines).decode((String, Int).self).map(\.1).min()
             let moment = min(next ?? .max, target)
-            let reached = try await connection.execute(Self.step, .int(moment), rowsExpected: 1)[0].decode(Int.self)
+            let step = Query(Self.step, [.int(moment)], rowsExpected: 1)
+            let reached = try await connection.execute([step] + (taken == 1 ? audit.queries : []))[0][0].decode(
+                Int.self)
             while try await afterSettling(settle(patience, connection)) {}
             guard reached < target else { break }
         }

@@ -84,14 +84,17 @@ public struct ClockControl: Sendable {
     /// - Parameters:
     ///   - rate: one of ``rates``; nil keeps the current rate.
     ///   - frozen: whether time stops; it resumes at the rate later.
+    ///   - audit: the entry of the audit trail for the change.
     /// - Throws: ``ClockError/notVirtual``, or a `PostgresError`.
     @discardableResult
-    public func set(rate: Double? = nil, frozen: Bool) async throws -> ClockReading {
-        let rows = try await pool.execute([
-            Query(Self.set, [.double(rate), .bool(frozen)], rowsExpected: 1), Query(Self.reading, rowsExpected: 1),
-        ])
-        guard try rows[0][0].decode(Bool.self) else { throw ClockError.notVirtual }
-        return try Self.reading(rows[1][0])
+    public func set(rate: Double? = nil, frozen: Bool, audit: AuditEntry? = nil) async throws -> ClockReading {
+        try await pool.transaction { connection in
+            let set = Query(Self.set, [.double(rate), .bool(frozen)], rowsExpected: 1)
+            let rows = try await connection.execute([set, Query(Self.reading, rowsExpected: 1)])
+            guard try rows[0][0].decode(Bool.self) else { throw ClockError.notVirtual }
+            if let audit { _ = try await connection.execute(audit.query) }
+            return try Self.reading(rows[1][0])
+        }
     }
 }
 

@@ -23,7 +23,11 @@ public enum FleetRevocations {
     }
 
     /// Revokes all tokens of a fleet.
-    public static func revoke(_ fleet: String, _ pool: ConnectionPool) async throws(PostgresError) {
-        try await pool.execute(next, .text(fleet))
+    ///
+    /// - Parameter audit: the entry of the audit trail.
+    public static func revoke(
+        _ fleet: String, _ pool: ConnectionPool, audit: AuditEntry? = nil
+    ) async throws(PostgresError) {
+        _ = try await pool.execute([Query(next, .text(fleet))] + audit.queries)
     }
 }

@@ -1,4 +1,4 @@
-import EventLog
+public import EventLog
 public import Logging
 public import Postgres
 public import Records
@@ -59,25 +59,33 @@ public final class TokenIssuer: Service {
 
     /// Adds a key. All replicas sign with it from ``poll`` on. Tokens of the earlier keys stay valid.
     ///
+    /// - Parameter audit: the entry of the audit trail, whose subject becomes the key.
     /// - Returns: the id of the key.
-    public static func rotate(_ pool: ConnectionPool, issuer: String) async throws -> String {
+    public static func rotate(
+        _ pool: ConnectionPool, issuer: String, audit: AuditEntry? = nil
+    ) async throws -> String {
         let known = try await TokenKeys.trusted(issuer, pool).keys.compactMap { Int($0.dropFirst(issuer.count + 1)) }
         let id = "\(issuer)-\((known.max() ?? 0) + 1)"
-        try await add(id, issuer, pool)
+        try await add(id, issuer, pool, audit: audit?.about("signingKey:" + id))
         return id
     }
 
     /// Deletes all keys except the newest, so that the tokens of the earlier keys are void.
     ///
+    /// - Parameter audit: the entry of the audit trail.
     /// - Returns: the ids of the deleted keys.
-    public static func voidOld(_ pool: ConnectionPool, issuer: String) async throws -> [String] {
-        try await TokenKeys.deleteOld(issuer, pool)
+    public static func voidOld(
+        _ pool: ConnectionPool, issuer: String, audit: AuditEntry? = nil
+    ) async throws -> [String] {
+        try await TokenKeys.deleteOld(issuer, pool, audit: audit)
     }
 
-    private static func add(_ id: String, _ issuer: String, _ pool: ConnectionPool) async throws {
+    private static func add(
+        _ id: String, _ issuer: String, _ pool: ConnectionPool, audit: AuditEntry? = nil
+    ) async throws {
         let pem = DeviceTokens.newKey()
         let publicKey = try await DeviceTokens(pem: pem, keyID: id).publicKey
-        try await TokenKeys.add(issuer, id: id, privateKey: pem, publicKey: publicKey, pool)
+        try await TokenKeys.add(issuer, id: id, privateKey: pem, publicKey: publicKey, pool, audit: audit)
     }
 
     private static func read(_ issuer: String, _ pool: ConnectionPool) async throws -> Keys {
@@ -121,7 +129,11 @@ public final class TokenIssuer: Service {
     }
 
     /// Revokes all tokens of a fleet. Later ones are valid.
-    public func revoke(fleet: String) async throws { try await FleetRevocations.revoke(fleet, pool) }
+    ///
+    /// - Parameter audit: the entry of the audit trail.
+    public func revoke(fleet: String, audit: AuditEntry? = nil) async throws {
+        try await FleetRevocations.revoke(fleet, pool, audit: audit)
+    }
 
     private func issue(_ device: String?, _ fleet: String, _ position: Int) async throws -> String {
         let tokens = keys.withLock { $0.tokens }

@@ -73,6 +73,7 @@ struct Batch<M: Machine> {
     /// The aggregates that changed.
     private(set) var changed: OrderedDictionary<AggregateKey, Change> = [:]
     private(set) var answers: [(idempotency: Idempotency, body: [UInt8])] = []
+    private(set) var audits: [AuditEntry] = []
     /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch uses
     /// the id, so it proves in the log that the batch was committed.
     private(set) var probe: (id: UUID, index: Int)?
@@ -98,7 +99,9 @@ struct Batch<M: Machine> {
         end = .now + plan
     }
 
-    var isEmpty: Bool { events.isEmpty && answers.isEmpty && parkedInputs.isEmpty && refreshed.isEmpty && trial == nil }
+    var isEmpty: Bool {
+        events.isEmpty && answers.isEmpty && audits.isEmpty && parkedInputs.isEmpty && refreshed.isEmpty && trial == nil
+    }
 
     /// Gives the next kind of inputs its own time, so that none starves the others.
     mutating func beginPortion() { end = .now + plan }
@@ -166,6 +169,7 @@ struct Batch<M: Machine> {
             }
             let body = submission.answer(aggregate, decided.own)
             if let idempotency = submission.idempotency { answers.append((idempotency, body)) }
+            if let audit = submission.audit { audits.append(audit) }
             return .answer(body, events: events.count)
         } catch {
             return .refused(error)

@@ -66,7 +66,7 @@ struct BatchCommit<M: Machine>: Sendable {
         if !clearedCommands.isEmpty {
             queries.append(Query(Statements.clearAll, [partition, consumer, .texts(clearedCommands)]))
         }
-        return queries + after
+        return queries + batch.audits.map(\.query) + after
     }
 
     private static func refresh(_ states: [Aggregate<M>], _ statements: Statements, _ partition: Parameter) -> Query {

@@ -2,6 +2,7 @@ import Contracts
 import EventLog
 import Machines
 import Postgres
+import Records
 import Timeline
 
 /// An operator's order to free a parked device, and its progress.
@@ -9,6 +10,8 @@ struct Release: Sendable {
     let key: AggregateKey
     let discardsFirst: Bool
     let request: Idempotency?
+    /// The entry of the audit trail. The first transaction adds it.
+    let audit: AuditEntry?
     /// The number of processed letters.
     var taken = 0
     /// Whether any part is committed, by this call or an earlier one of the same request.
@@ -76,7 +79,8 @@ extension BatchEngine {
         if order.discardsFirst, !order.isBegun {
             guard found.due == nil else { throw DeadLetterError.deadlineStays }
             order.isOver = found.isLast
-            _ = try await connection.execute(removal(of: found, order.key) + noted(order) + [Query(statements.commit)])
+            _ = try await connection.execute(
+                removal(of: found, order.key) + audited(found, order) + noted(order) + [Query(statements.commit)])
         } else {
             try await apply(found, &order, connection)
         }
@@ -117,11 +121,11 @@ extension BatchEngine {
         if let reason = batch.parkedInputs.lazy.compactMap(\.reason).first {
             throw DeadLetterError.failsAgain(reason: reason)
         }
-        var after: [Query] = []
+        var after = order.isBegun ? [] : audited(found, order)
         if isDone {
             order.taken += 1
             order.isOver = found.isLast
-            after = removal(of: found, key) + noted(order)
+            after += removal(of: found, key) + noted(order)
         }
         _ = try await connection.execute(batch.pipeline(statements, position: found.position, epoch: nil, after: after))
         if !batch.events.isEmpty { wakeUps.wakeUp(partition, types: batch.events.lazy.map(\.type)) }
@@ -133,6 +137,13 @@ extension BatchEngine {
         ]
         let remove = Query(Statements.removeLetter, parameters)
         return letter.isLast ? [remove, Query(Statements.unpark, Array(parameters.prefix(2)))] : [remove]
+    }
+
+    /// Returns the call that adds the order to the audit trail, with the place of its first letter.
+    private func audited(_ letter: StoredDeadLetter, _ order: Release) -> [Query] {
+        let partition = JSON.int(inbox(of: order.key).partition)
+        let (name, place) = letter.due.map { ("due", JSON.string("\($0)")) } ?? ("offset", .int(letter.offset))
+        return (order.audit?.with("partition", partition).with(name, place)).queries
     }
 
     /// Returns the calls that record the order's progress.

@@ -105,33 +105,47 @@ extension DurableRuntime {
 
     /// Processes the dead letters of a device in order, and frees it.
     ///
-    /// - Parameter request: the idempotency key, if the caller may repeat the call. A repeat continues after the last
-    ///   processed letter, or returns the first result.
+    /// - Parameters:
+    ///   - request: the idempotency key, if the caller may repeat the call. A repeat continues after the last processed
+    ///     letter, or returns the first result.
+    ///   - audit: the entry of the audit trail.
     /// - Returns: the number of processed letters.
     /// - Throws: ``DeadLetterError``; letters before the failure stay processed, and the device stays parked.
     ///   `IdempotencyConflict`.
     @discardableResult
-    public func replay(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
-        try await engine.release(Release(key: key, discardsFirst: false, request: request))
+    public func replay(
+        _ key: AggregateKey, _ request: Idempotency? = nil, audit: AuditEntry? = nil
+    ) async throws -> Int {
+        try await engine.release(Release(key: key, discardsFirst: false, request: request, audit: audit))
     }
 
     /// Discards the first event, processes the letters behind it, and frees the device.
     ///
-    /// - Parameter request: the idempotency key, if the caller may repeat the call. All repeats together discard one
-    ///   event.
+    /// - Parameters:
+    ///   - request: the idempotency key, if the caller may repeat the call. All repeats together discard one event.
+    ///   - audit: the entry of the audit trail.
     /// - Returns: the number of processed letters.
     /// - Throws: ``DeadLetterError``, `IdempotencyConflict`.
     @discardableResult
-    public func discard(_ key: AggregateKey, _ request: Idempotency? = nil) async throws -> Int {
-        try await engine.release(Release(key: key, discardsFirst: true, request: request))
+    public func discard(
+        _ key: AggregateKey, _ request: Idempotency? = nil, audit: AuditEntry? = nil
+    ) async throws -> Int {
+        try await engine.release(Release(key: key, discardsFirst: true, request: request, audit: audit))
     }
 
     /// Records a request that is not a command of the machine, with its answer, once.
     ///
-    /// - Parameter key: decides the partition of the record.
+    /// - Parameters:
+    ///   - key: decides the partition of the record.
+    ///   - audit: the entry of the audit trail; added with the record.
     /// - Returns: the recorded answer; nil for a new request.
     /// - Throws: `IdempotencyConflict`, or a `PostgresError`.
-    public func once(_ request: Idempotency, of key: AggregateKey, answer: [UInt8] = []) async throws -> [UInt8]? {
-        try await engine.book(of: key).once(request, answer: answer, pool)
+    public func once(
+        _ request: Idempotency, of key: AggregateKey, answer: [UInt8] = [], audit: AuditEntry? = nil
+    ) async throws -> [UInt8]? {
+        try await engine.book(of: key).once(request, answer: answer, pool, audit.queries)
     }
+
+    /// Adds an entry to the audit trail, for an action that changes nothing else in the database.
+    public func record(_ audit: AuditEntry) async throws { _ = try await pool.execute(audit.query) }
 }

@@ -18,19 +18,22 @@ public struct Submission<M: Machine>: Sendable {
     /// Renders the answer inside the batch, from the state after the command and the command's own events. The batch
     /// stores it with them.
     public var answer: @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
+    /// The entry of the audit trail. The batch adds it with the events, but not for a refused or repeated command.
+    public var audit: AuditEntry?
     /// The offset that the cursor must reach before a refusal is final; nil until a batch has found one.
     var settledAt: Int?
 
     /// Creates a submission.
     public init(
         key: AggregateKey, command: M.Command, origin: Origin, idempotency: Idempotency? = nil,
-        check: (@Sendable (Aggregate<M>) throws -> Void)? = nil,
+        audit: AuditEntry? = nil, check: (@Sendable (Aggregate<M>) throws -> Void)? = nil,
         answer: @escaping @Sendable (Aggregate<M>, [M.OwnEvent]) -> [UInt8]
     ) {
         self.key = key
         self.command = command
         self.origin = origin
         self.idempotency = idempotency
+        self.audit = audit
         self.check = check
         self.answer = answer
     }

@@ -1,5 +1,5 @@
 public import Contracts
-import EventLog
+public import EventLog
 import Foundation
 public import HTTPKit
 import HTTPTypes
@@ -37,12 +37,13 @@ public struct Commands<M: Machine>: Sendable {
     /// - Parameters:
     ///   - fingerprint: the content for the request's fingerprint; nil for a JSON body.
     ///   - registers: whether a fleet's token may act on an aggregate that belongs to no fleet yet.
+    ///   - audit: the entry of the audit trail, if the command needs one beside its events.
     ///   - problem: refuses a new request; a repeated one gets its first answer.
     ///   - answer: renders the document.
     /// - Throws: ``Problem``.
     public func submit<Document: Value>(
         _ command: M.Command, _ call: Call, fingerprint: String? = nil, registers: Bool = false,
-        problem: Problem? = nil, answer: @escaping Answering<Document>
+        audit: AuditEntry? = nil, problem: Problem? = nil, answer: @escaping Answering<Document>
     ) async throws -> Reply<Document> {
         let (key, request, context) = (try call.device, call.request, call.context)
         let caller = try context.requireCaller(.operate)
@@ -51,7 +52,7 @@ public struct Commands<M: Machine>: Sendable {
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
             key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.eventTraceparent),
-            idempotency: try request.idempotency(of: caller, context, content: fingerprint),
+            idempotency: try request.idempotency(of: caller, context, content: fingerprint), audit: audit,
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)
                 if let problem { throw problem }
@@ -65,8 +66,10 @@ public struct Commands<M: Machine>: Sendable {
     }
 
     /// Submits the command of a call about the device in its path. The answer has no content.
-    public func submit(_ command: M.Command, _ call: Call) async throws -> NoContent {
-        let reply: Reply<JSON> = try await submit(command, call) { _, _ in nil }
+    ///
+    /// - Parameter audit: the entry of the audit trail, if the command needs one beside its events.
+    public func submit(_ command: M.Command, _ call: Call, audit: AuditEntry? = nil) async throws -> NoContent {
+        let reply: Reply<JSON> = try await submit(command, call, audit: audit) { _, _ in nil }
         var answer = NoContent()
         answer.headers[.position] = reply.headers[.position]
         return answer

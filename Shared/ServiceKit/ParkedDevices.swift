@@ -67,12 +67,12 @@ extension DurableRuntime {
         table.add(
             .post, order + "replay", "Processes the dead letters of a device in order, and unparks the device",
             .scope(.operate), .refuses(Problem.ofDeadLetters)
-        ) { try await release($0) { try await self.replay($0, $1) } }
+        ) { try await release($0, .deadLetterReplayed) { try await self.replay($0, $1, audit: $2) } }
         table.add(
             .post, order + "discard",
             "Discards the first dead letter of a device, processes the rest, and unparks the device",
             .scope(.operate), .refuses(Problem.ofDeadLetters)
-        ) { try await release($0) { try await self.discard($0, $1) } }
+        ) { try await release($0, .deadLetterDiscarded) { try await self.discard($0, $1, audit: $2) } }
     }
 }
 
@@ -93,13 +93,13 @@ extension DeadLetter {
 }
 
 private func release(
-    _ call: Call, _ body: (AggregateKey, Idempotency?) async throws -> Int
+    _ call: Call, _ action: AuditAction, _ body: (AggregateKey, Idempotency?, AuditEntry) async throws -> Int
 ) async throws -> Reply<ReleaseDocument> {
     var document = ReleaseDocument()
     let key = AggregateKey(try call.identifier("key"))
     let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context)
     do {
-        document.taken = try await body(key, idempotency)
+        document.taken = try await body(key, idempotency, call.audit(action, of: key.description))
     } catch let error as DeadLetterError { throw Problem(error) }
     return Reply(document)
 }

@@ -20,12 +20,13 @@ struct ClockRoutes: Sendable {
         table.add(
             .put, "/v1/clock", "Sets the rate of virtual time, freezes it or resumes it", body: ClockSettings.self,
             .scope(.operate), .refuses([.clockNotVirtual, .databaseUnavailable])
-        ) { settings, _ in
+        ) { settings, call in
             guard settings.rate != nil || settings.frozen != nil else {
                 throw Problem(DocumentError([FieldError(pointer: "", detail: "must contain rate, frozen or both")]))
             }
+            let audit = try call.audit(.clockSet, of: "clock", details: settings.details)
             let reading = try await asking {
-                try await control.set(rate: settings.rate, frozen: settings.frozen ?? false)
+                try await control.set(rate: settings.rate, frozen: settings.frozen ?? false, audit: audit)
             }
             return Reply(ClockDocument(reading))
         }
@@ -39,12 +40,13 @@ struct ClockRoutes: Sendable {
             let content = "\(advance.seconds)" + (advance.steps.map { " \($0)" } ?? "")
             let idempotency = try call.request.idempotency(
                 of: try call.context.requireCaller(), call.context, content: content)
+            let audit = try call.audit(.clockAdvanced, of: "clock", details: ["seconds": .double(advance.seconds)])
             let wait = DeviceWait(for: .seconds(advance.waitForDevices), store: store, tail: tail)
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(
                         by: .seconds(advance.seconds), steps: advance.steps,
-                        patience: .milliseconds(Int64(advance.timeout * 1000)), request: idempotency
+                        patience: .milliseconds(Int64(advance.timeout * 1000)), request: idempotency, audit: audit
                     ) { heads in try await wait.settled(at: heads) }
                 }
             }
@@ -85,6 +87,14 @@ struct ClockSettings: Record {
 
     enum Constraints {
         static let rate: Constraint<Double> = .range(ClockControl.rates)
+    }
+}
+
+extension ClockSettings {
+    /// The settings in the audit trail.
+    fileprivate var details: JSON {
+        let given = [("frozen", frozen.map { JSON.bool($0) }), ("rate", rate.map { JSON.double($0) })]
+        return .object(given.compactMap { name, value in value.map { JSON.Member(name, $0) } })
     }
 }
 

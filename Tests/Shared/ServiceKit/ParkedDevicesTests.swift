@@ -46,8 +46,14 @@ import Timeline
     @Test func `discard removes only the failed event`() async throws {
         try await withBrittle { service, _ in
             _ = try await park("sick", service)
+            #expect(try await service.send("POST", "/v1/parked/device:well/discard").code == "not_parked")
+            #expect(try await service.send("POST", "/v1/parked/device:sick/replay").code == "fails_again")
             let freed = try await service.send("POST", "/v1/parked/device:sick/discard")
             #expect(freed.status == 200 && freed.json["taken"]?.int == 1)
+            let audit = Statement(
+                "SELECT actor || ' ' || action || ' ' || subject || (details ->> 'offset') FROM bus.audit")
+            let rows = try await service.pool.execute(audit).decode(String.self)
+            #expect(rows == ["alice deadLetter.discarded device:sick1"], "a failed replay leaves no row")
             #expect(try await letters(service).isEmpty)
         }
     }

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import HTTPKit
 import HTTPTypes
 import Hummingbird
@@ -18,7 +19,8 @@ extension LifecycleRoutes {
         ) { call in
             let device = try call.identifier("device")
             let isDecided = Mutex(false)
-            let voided: Reply<JSON> = try await commands.submit(.revokeTokens, call) { _, _ in
+            let audit = try call.audit(.deviceTokenRotated, of: "device:" + device)
+            let voided: Reply<JSON> = try await commands.submit(.revokeTokens, call, audit: audit) { _, _ in
                 isDecided.withLock { $0 = true }
                 return nil
             }
@@ -33,7 +35,10 @@ extension LifecycleRoutes {
         }
         table.add(
             .delete, "/v1/devices/{device}/token", "Revokes all tokens of a device", .refuses(.ofDevice())
-        ) { call in try await commands.submit(.revokeTokens, call) }
+        ) { call in
+            let audit = try call.audit(.deviceTokenRevoked, of: try call.device.description)
+            return try await commands.submit(.revokeTokens, call, audit: audit)
+        }
         table.add(
             .post, "/v1/fleets/{fleet}/token", "Issues a token that registers the devices of a fleet and acts for them",
             .scope(.operate), .status(.created), .refuses([.tokenShownOnce])
@@ -41,17 +46,23 @@ extension LifecycleRoutes {
             let fleet = try call.identifier("fleet")
             // Created before the request is recorded: an unused token is harmless.
             let token = try await tokens.fleet(fleet)
+            let audit = try call.audit(.fleetTokenIssued, of: "fleet:" + fleet)
             if let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context) {
                 // The table records only that the token was shown.
-                let before = try await commands.runtime.once(idempotency, of: AggregateKey("fleet:" + fleet))
+                let before = try await commands.runtime.once(
+                    idempotency, of: AggregateKey("fleet:" + fleet), audit: audit)
                 guard before == nil else { throw Problem.tokenShownOnce }
+            } else {
+                // No token leaves the service without an entry.
+                try await commands.runtime.record(audit)
             }
             return Reply(TokenDocument(fleet: fleet, token: token))
         }
         table.add(
             .delete, "/v1/fleets/{fleet}/token", "Revokes all tokens of a fleet", .scope(.operate), .status(.noContent)
         ) { call in
-            try await tokens.revoke(fleet: try call.identifier("fleet"))
+            let fleet = try call.identifier("fleet")
+            try await tokens.revoke(fleet: fleet, audit: try call.audit(.fleetTokenRevoked, of: "fleet:" + fleet))
             return Response(status: .noContent)
         }
         table.add(

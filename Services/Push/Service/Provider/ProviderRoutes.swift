@@ -1,5 +1,6 @@
 import Contracts
 import Crypto
+import EventLog
 import HTTPKit
 import HTTPTypes
 import Hummingbird
@@ -89,7 +90,10 @@ struct ProviderRoutes: Sendable {
             .refuses([.providerKeyExists, .tooManyProviderKeys])
         ) { key, call in
             let idempotency = try call.request.idempotency(of: try call.context.requireCaller(), call.context)
-            do { try await store.add(key, idempotency) } catch let error as PostgresError { throw problem(error) }
+            let audit = try call.audit(.providerKeyCreated, of: "providerKey:\(key.teamID):\(key.keyID)")
+            do { try await store.add(key, idempotency, audit: audit) } catch let error as PostgresError {
+                throw problem(error)
+            }
             // The change is committed. A failed refresh delays its effect by a few seconds.
             try? await keys.refresh()
             return Reply(key)
@@ -98,8 +102,9 @@ struct ProviderRoutes: Sendable {
             Reply(Page(try await store.allKeys()))
         }
         table.add(.delete, path + "/{team}/{key}", "Removes a provider key", .scope(.operate)) { call in
-            let team = try call.identifier("team")
-            guard try await store.removeKey(try call.identifier("key"), team: team) else {
+            let (team, key) = (try call.identifier("team"), try call.identifier("key"))
+            let audit = try call.audit(.providerKeyRemoved, of: "providerKey:\(team):\(key)")
+            guard try await store.removeKey(key, team: team, audit: audit) else {
                 throw Problem.notFound
             }
             // The change is committed. A failed refresh delays its effect by a few seconds.

@@ -51,26 +51,34 @@ extension PushStore {
         return try await pool.execute(Self.keysOfTeams, places, .texts(teams)).map(ProviderKeyDocument.init)
     }
 
-    /// - Parameter request: the idempotency key of a repeatable request.
+    /// - Parameters:
+    ///   - request: the idempotency key of a repeatable request.
+    ///   - audit: the entry of the audit trail.
     /// - Throws: SQLSTATE 23505 if the key exists, 23514 or 23505 if the team has two keys for all topics;
     ///   `IdempotencyConflict`.
-    func add(_ key: ProviderKeyDocument, _ request: Idempotency?) async throws {
+    func add(_ key: ProviderKeyDocument, _ request: Idempotency?, audit: AuditEntry? = nil) async throws {
         let home = partition(ofTeam: key.teamID)
         let call = Query(
             Self.addKey, .partition(home), .text(key.teamID), .text(key.environment.rawValue), .text(key.keyID),
             .text(key.publicKey), .texts(key.topics))
         guard let request else {
-            _ = try await pool.execute(call)
+            _ = try await pool.execute([call] + audit.queries)
             return
         }
         // The answer is the key itself, so no answer is stored.
         _ = try await IdempotencyStore(service: PushMachine.name, partition: home).once(
-            request, answer: [], pool, [call])
+            request, answer: [], pool, [call] + audit.queries)
     }
 
+    /// - Parameter audit: the entry of the audit trail; added if the key existed.
     /// - Returns: whether the key existed.
-    func removeKey(_ id: String, team: String) async throws(PostgresError) -> Bool {
-        try await pool.execute(Self.removeKey, .partition(partition(ofTeam: team)), .text(team), .text(id)).affected > 0
+    func removeKey(_ id: String, team: String, audit: AuditEntry? = nil) async throws -> Bool {
+        let remove = Query(Self.removeKey, .partition(partition(ofTeam: team)), .text(team), .text(id))
+        return try await pool.transaction { connection in
+            guard try await connection.execute(remove).affected > 0 else { return false }
+            if let audit { _ = try await connection.execute(audit.query) }
+            return true
+        }
     }
 }
 
