@@ -5,7 +5,8 @@ extension LogSchema {
     public static let operatorsRole = "dormouse_ops"
 
     /// Creates the role of `ops` if it is missing, and sets its password. Grants its rights: the role can read the log,
-    /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys and add to the audit trail.
+    /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys and add to
+    /// the audit trail.
     public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
         let role = operatorsRole
         try await grant(

@@ -131,17 +131,23 @@ public struct ServiceBase: Sendable {
             storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
         let operatorKeys = try OperatorKeyFile(configuration, logger: logger)
+        let refused = RefusedCredentials()
         let authenticator = Authenticator(
             operators: operatorKeys.keyring, tokens: keyring.verifier, revoked: revoked,
             insecure: configuration.isInsecure,
-            failures: FailedCredentials(perSecond: configuration.failedCredentials, metrics: metrics),
+            failures: FailedCredentials(
+                perSecond: configuration.failedCredentials, metrics: metrics, refused: refused),
             refresh: { await keyring.refresh() })
         let host = ServiceHost(
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
                 incarnation: incarnation),
-            services: [first, tail, ClockFollower(clock, pool: pool, updates: updates, logger: logger)] + loops
+            // The services stop in reverse order, so the writer stops after the server.
+            services: [
+                RefusalWriter(refused: refused, pool: pool, logger: logger), first, tail,
+                ClockFollower(clock, pool: pool, updates: updates, logger: logger),
+            ] + loops
                 + [revocations, TokenKeyFollower(keyring, revoked), operatorKeys, watch, readiness],
             readiness: readiness, certificate: certificate, http2: table.http2, logger: logger)
         try await host.run()

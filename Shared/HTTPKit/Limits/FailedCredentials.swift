@@ -27,10 +27,14 @@ public final class FailedCredentials: Sendable {
     private let buckets = RateBuckets<[UInt8]>()
     private let state = Mutex(State())
     private let metrics: Metrics?
+    private let refused: RefusedCredentials?
 
-    /// - Parameter perSecond: the failures a second of each address; 0 means no limit.
-    public init(perSecond rate: Int = 0, metrics: Metrics? = nil) {
+    /// - Parameters:
+    ///   - perSecond: the failures a second of each address; 0 means no limit.
+    ///   - refused: counts the refusals for the audit trail.
+    public init(perSecond rate: Int = 0, metrics: Metrics? = nil, refused: RefusedCredentials? = nil) {
         self.rate = rate
+        self.refused = refused
         self.metrics = metrics
     }
 
@@ -43,16 +47,21 @@ public final class FailedCredentials: Sendable {
         guard rate > 0, let address = channel?.remoteAddress, let network = address.network,
             let wait = buckets.wait(network, rate: rate, at: now)
         else { return }
-        metrics?.add(to: .authFailures, ["reason": "limited"])
+        count(.limited, address)
         say(address, logger, at: now)
         throw .tooManyFailedCredentials.after(wait)
     }
 
     /// Counts a bad credential of an address.
     func note(on channel: (any Channel)?, at now: ContinuousClock.Instant = .now) {
-        metrics?.add(to: .authFailures, ["reason": "invalid"])
+        count(.invalid, channel?.remoteAddress)
         guard rate > 0, let network = channel?.remoteAddress?.network else { return }
         _ = buckets.take(network, rate: rate, at: now)
+    }
+
+    private func count(_ reason: RefusedCredentials.Reason, _ address: SocketAddress?) {
+        metrics?.add(to: .authFailures, ["reason": reason.rawValue])
+        refused?.count(reason, from: address?.ipAddress)
     }
 
     /// Returns whether a credential was refused recently.
