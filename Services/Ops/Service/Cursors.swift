@@ -2,6 +2,7 @@ import EventLog
 import Foundation
 import HTTPKit
 import Identity
+import Timeline
 
 /// The opaque cursor of a position in the feed: the first letter of the order, then the position of each partition.
 struct PositionCursor {
@@ -72,6 +73,29 @@ struct PushCursor {
     }
 
     var text: String { opaque("\(position.sentAt)/\(position.partition)/\(position.offset)") }
+}
+
+/// The place of a row in the audit trail: newest first, then by id.
+struct AuditPosition: Equatable {
+    let at: Instant
+    let id: UUID
+}
+
+/// The opaque cursor of a position in the audit trail.
+struct AuditCursor {
+    let position: AuditPosition
+
+    init(_ position: AuditPosition) { self.position = position }
+
+    /// Returns nil if the text is not such a cursor.
+    init?(_ text: String) {
+        guard let parts = opened(text)?.split(separator: "/", omittingEmptySubsequences: false), parts.count == 2,
+            let milliseconds = Int64(parts[0]), let id = UUID(uuidString: String(parts[1]))
+        else { return nil }
+        position = AuditPosition(at: Instant(milliseconds: milliseconds), id: id)
+    }
+
+    var text: String { opaque("\(position.at.milliseconds)/\(position.id.uuidString)") }
 }
 
 /// URL-safe Base64 without padding.

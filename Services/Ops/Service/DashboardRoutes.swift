@@ -17,6 +17,7 @@ struct DashboardRoutes: Sendable {
         DashboardFile("/icon.svg", "image/svg+xml", PackageResources.icon_svg),
         DashboardFile(script: "/address.js", PackageResources.address_js),
         DashboardFile(script: "/api.js", PackageResources.api_js),
+        DashboardFile(script: "/audit.js", PackageResources.audit_js),
         DashboardFile(script: "/causes.js", PackageResources.causes_js),
         DashboardFile(script: "/chart.js", PackageResources.chart_js),
         DashboardFile(script: "/clock.js", PackageResources.clock_js),

@@ -103,6 +103,7 @@ public struct Ops: ServiceProgram {
         OutlookRoutes(services: parked).add(to: &table)
         ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
         KeyRoutes().add(to: &table)
+        AuditRoutes(store: store).add(to: &table)
         DashboardRoutes().add(to: &table)
     }
 }

@@ -175,6 +175,7 @@ public enum SuiteRoutes {
         """
 
     private static let ops = """
+        /v1/audit GET
         /v1/clock GET PUT
         /v1/clock/advance POST
         /v1/consumers GET

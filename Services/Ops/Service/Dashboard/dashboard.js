@@ -2,6 +2,7 @@
 
 import { all, credentials, Failure, get, patience, pause } from './api.js'
 import { change, here } from './address.js'
+import { Audit } from './audit.js'
 import { showWhy } from './causes.js'
 import { SuiteClock } from './clock.js'
 import { $, h, keyed, say, show } from './dom.js'
@@ -44,6 +45,7 @@ const views = {
   transfers: Object.assign(new TransferPage(failed), { title: 'Transfers' }),
   services: Object.assign(new Services(failed), { title: 'Services' }),
   reports: Object.assign(new Reports(() => clock.now, failed), { title: 'Reports' }),
+  audit: Object.assign(new Audit(), { title: 'Audit' }),
 }
 
 /** The open view, and its address without "why?"; none while a key is needed. */

@@ -7,12 +7,15 @@ enum OpsSchema {
     /// The role of SQL tools such as Grafana. It can read only the views.
     static let dashboardsRole = "dashboards"
     /// The views of the schema. They are documented and stay stable.
-    static let views = ["events", "devices", "app_states", "wakes", "notifications", "pushes", "transfers", "rates"]
+    static let views = [
+        "events", "devices", "app_states", "wakes", "notifications", "pushes", "transfers", "rates", "audit",
+    ]
 
     static func migrations() throws -> [Migration] {
         [
             try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql),
             try Migration(fileName: "0002_device_conditions.sql", utf8: PackageResources._002_device_conditions_sql),
+            try Migration(fileName: "0003_audit.sql", utf8: PackageResources._003_audit_sql),
         ]
     }
 

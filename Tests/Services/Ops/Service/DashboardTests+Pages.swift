@@ -226,7 +226,7 @@ extension DashboardTests {
     }
 
     private static let parts = [
-        "#/", "#/pushes", "#/devices", "#/transfers", "#/feed", "#/services", "#/reports", "#/devices/d1",
+        "#/", "#/pushes", "#/devices", "#/transfers", "#/feed", "#/services", "#/reports", "#/audit", "#/devices/d1",
     ]
 
     @Test(arguments: parts)

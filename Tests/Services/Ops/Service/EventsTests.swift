@@ -264,7 +264,7 @@ import Timeline
         try await OpsFixture.run { fixture in
             for path in [
                 "/v1/events", "/v1/events/stream", "/v1/events/0:1", "/v1/events/0:1/causes", "/v1/devices/a/timeline",
-                "/v1/consumers", "/v1/log/check", "/v1/dead-letters", "/v1/clock", "/v1/pushes",
+                "/v1/consumers", "/v1/log/check", "/v1/dead-letters", "/v1/clock", "/v1/audit", "/v1/pushes",
                 "/v1/pushes/n1", "/v1/stats",
             ] {
                 let nobody = try await fixture.get(path, key: nil)
