@@ -29,7 +29,7 @@ final class DatabaseWatch: Service {
     // Commands need PL/pgSQL and the log's tables, so this tests more than `SELECT 1`.
     private static let probe = Statement(
         """
-        SELECT (SELECT id FROM bus.incarnation), bus.expect(p.partition, 0, 'the first partition'), p.head
+        SELECT bus.expect(p.partition, 0, 'the first partition'), p.head, (SELECT id FROM bus.incarnation)
         FROM bus.partitions AS p WHERE p.partition = 0
         """)
 
@@ -105,7 +105,7 @@ final class DatabaseWatch: Service {
     private func ask(_ connection: Connection) async throws(PostgresError) {
         for number in 0..<Self.probesOfSession {
             let row = try await connection.execute(Query(Self.probe, rowsExpected: 1))[0]
-            if try row.decode(String.self, at: 0) != incarnation.id { return state.withLock { $0.isReplaced = true } }
+            if try row.decode(String.self, at: 2) != incarnation.id { return state.withLock { $0.isReplaced = true } }
             note(nil)
             if number == 0 { try await look(connection) }
             do { try await Task.sleep(for: Self.interval) } catch { return }

@@ -103,6 +103,10 @@ struct Judgement: Sendable {
             // A hostile document might be one that no service can process. None is known today.
             report.faults.append("dead letter\(key.hasPrefix("device:hostile") ? " of a hostile device" : ""): \(text)")
         }
+        // A service may have appended an event since the rest.
+        try? await eventually(within: Self.patience, describe: "no consumer lags") {
+            try await scan.laggards().isEmpty
+        }
         report.faults += try await scan.laggards().map { "behind after the rest: \($0)" }
     }
 

@@ -74,8 +74,10 @@ import Testing
         let line = lines.first ?? ""
         #expect(line.hasPrefix("\(service): "), place)
         for words in fault.says { #expect(line.contains(words), place) }
+        // A random name may contain a word of the list.
+        let told = line.replacing(/test_[0-9a-z_]+/, with: "")
         for secret in [Fault.secret, "secret-of", "Stack dump", "Fatal error", ".swift", "0x"] {
-            #expect(!line.contains(secret), place)
+            #expect(!told.contains(secret), place)
         }
     }
 }

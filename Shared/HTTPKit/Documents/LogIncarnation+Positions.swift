@@ -12,7 +12,7 @@ extension LogIncarnation {
     /// - Throws: `earlier_incarnation`.
     public func unmarked(_ position: String) throws(Problem) -> String {
         let plain = Self.plain(position)
-        guard marked(plain) == position else { throw .earlierIncarnation }
+        guard marked(plain) == position, Self.plain(plain) == plain else { throw .earlierIncarnation }
         return plain
     }
 

@@ -70,7 +70,7 @@ function row(item) {
 function battery({ batteryLevel, charging }) {
   if (typeof batteryLevel !== 'number') return ''
   // A sum of doubles may be a little too small.
-  return `battery ${Math.floor(100 * batteryLevel + 1e-9)} %${charging ? ', charging' : ''}`
+  return `battery ${Math.floor(100 * batteryLevel + 1e-9)}\u00a0%${charging ? ', charging' : ''}`
 }
 
 function write(element, item, state) {

@@ -6,7 +6,7 @@ import Testing
 @testable import OpsService
 
 /// The audit trail over HTTP, in the view for SQL tools and on the page.
-@Suite("Audit over HTTP", .tags(.database), .timeLimit(.minutes(5))) struct AuditRoutesTests {
+@Suite("Audit over HTTP", .tags(.database, .browser), .timeLimit(.minutes(5))) struct AuditRoutesTests {
     @Test func `each change of the clock leaves one row, and a refused one none`() async throws {
         try await OpsFixture.run(virtual: true) { fixture in
             for body in [#"{"rate":0}"#, #"{"speed":2}"#] {
