@@ -71,7 +71,7 @@ import Testing
                 "ALTER FUNCTION ops.update_registered_devices RENAME TO update_known_devices",
                 "ALTER TABLE ops.known_devices DROP COLUMN locked, DROP COLUMN low_power_mode, DROP COLUMN charging, "
                     + "DROP COLUMN battery_level",
-                "DELETE FROM ops.migrations WHERE number = 2",
+                "DROP VIEW ops.audit", "DELETE FROM ops.migrations WHERE number >= 2",
             ] { try await fixture.sql(text) }
             let connection = try await Connection.open(fixture.options, logger: fixture.logger)
             _ = try await OpsSchema.migrator().apply(on: connection, logger: fixture.logger)
