@@ -62,9 +62,14 @@ export const segment = name => encodeURIComponent(name).replaceAll('%3A', ':')
 /** Returns a JSON document. The timeout is 15 s. */
 export const get = (path, signal) => read(path, signal, 15_000, response => response.json())
 
-/** Returns a page of events, and as `searchedTo` the time up to which a search of a text has read the log. */
-export const searched = (path, signal) => read(path, signal, 15_000,
+/** Returns a page of events, and as `searchedTo` the time up to which a search of a text has read the log. A device that the
+ *  log does not know has an empty page. */
+export const eventsOf = (query, signal) => read(path('v1/events', query), signal, 15_000,
   async response => ({ ...await response.json(), searchedTo: response.headers.get('Dormouse-Searched-To') }))
+  .catch(error => {
+    if (error.status !== 404) throw error
+    return { items: [], next: null, searchedTo: null }
+  })
 
 /** Returns the items of all pages of a list. */
 export async function all(base, signal) {

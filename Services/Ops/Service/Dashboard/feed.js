@@ -1,6 +1,6 @@
 // The list of events of all services, newest first: live, or of a time range.
 
-import { follow, path, searched } from './api.js'
+import { eventsOf, follow, path } from './api.js'
 import { here, changed, toDevice } from './address.js'
 import { $, h, say, show } from './dom.js'
 import { Filters } from './filters.js'
@@ -102,7 +102,7 @@ export class Feed {
     let page
     let requests = 0
     do {
-      page = await searched(path('v1/events', { ...this.asked, limit: pageSize - items.length, cursor }), signal)
+      page = await eventsOf({ ...this.asked, limit: pageSize - items.length, cursor }, signal)
       items.push(...page.items)
       cursor = page.next
       requests += 1

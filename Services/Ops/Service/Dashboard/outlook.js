@@ -1,6 +1,6 @@
 // What to expect of a device now: its push connection, the budgets and next refreshes of its apps, and a push of each type.
 
-import { get, path, segment } from './api.js'
+import { eventsOf, get, path, segment } from './api.js'
 import { $, h, keyed, say, show } from './dom.js'
 import { dateAndTime, number, span } from './words.js'
 
@@ -23,7 +23,7 @@ export async function connection(device, signal) {
   const open = found?.state.connection
   if (!found) return undefined
   if (open) return { isOpen: true, words: `push: connected since ${dateAndTime(open.since)}` }
-  const ends = await get(path('v1/events', { device, type: 'push.device.disconnected', limit: 1 }), signal)
+  const ends = await eventsOf({ device, type: 'push.device.disconnected', limit: 1 }, signal)
   const [end] = ends.items
   return { isOpen: false, words: end ? `push: not connected since ${dateAndTime(end.time)}` : 'push: never connected', event: end?.id }
 }

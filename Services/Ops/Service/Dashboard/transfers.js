@@ -1,7 +1,7 @@
 // Transfers: the tasks that move on the overview and on the page of a device, and the page of all of them.
 
 import { $, h, keyed, say, show } from './dom.js'
-import { follow, get, path } from './api.js'
+import { eventsOf, follow, path } from './api.js'
 import { changed, here, to, toDevice } from './address.js'
 import { Filters } from './filters.js'
 import { bytes, dateAndTime, number, plural, subjectOf, transferError, waits, word } from './words.js'
@@ -58,7 +58,7 @@ export class Transfers {
 
   /** Requests the recent events of transfers. The stream delivers new ones. */
   async fill(signal) {
-    const page = await get(path('v1/events', { type: types, fleet: here().query.fleet, limit: 60 }), signal)
+    const page = await eventsOf({ type: types, fleet: here().query.fleet, limit: 60 }, signal)
     this.tasks = new Tasks(60)
     this.tasks.isChanged = true
     for (const event of page.items.reverse()) this.hear(event)
@@ -84,7 +84,7 @@ export class DeviceTransfers {
 
   /** Requests the events that the page of transfers requests. The stream of the device delivers new ones. */
   async fill(signal) {
-    const page = await get(path('v1/events', { device: this.name, type: types, limit: 1000 }), signal)
+    const page = await eventsOf({ device: this.name, type: types, limit: 1000 }, signal)
     if (signal.aborted) return
     for (const event of page.items.reverse()) this.tasks.hear(event)
     this.tasks.isChanged = true
@@ -146,7 +146,7 @@ export class TransferPage {
   }
 
   async fill(signal) {
-    const page = await get(path('v1/events', { ...this.asked, type: types, limit: 1000 }), signal)
+    const page = await eventsOf({ ...this.asked, type: types, limit: 1000 }, signal)
     this.isWhole = page.next === null
     for (const event of page.items.reverse()) this.tasks.hear(event)
     this.tasks.isChanged = true

@@ -16,6 +16,7 @@ enum OpsSchema {
             try Migration(fileName: "0001_views_and_counts.sql", utf8: PackageResources._001_views_and_counts_sql),
             try Migration(fileName: "0002_device_conditions.sql", utf8: PackageResources._002_device_conditions_sql),
             try Migration(fileName: "0003_audit.sql", utf8: PackageResources._003_audit_sql),
+            try Migration(fileName: "0004_counts_of_fleets.sql", utf8: PackageResources._004_counts_of_fleets_sql),
         ]
     }
 

@@ -7,24 +7,30 @@ extension OpsStore {
     private static let now = Statement("SELECT bus.suite_time(bus.real_now())")
     // One scan per partition, because the index begins with it; OFFSET stops the planner from choosing another way.
     // The inner query adds up the partitions before the series are computed.
-    private static let counts = Statement(
-        """
-        SELECT GROUPING(c.type) = 0, c.type, c.label, c.point, c.series, sum(c.events)::int8, sum(c.amount)::int8
-        FROM (
-            SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
-                WHEN 'lifecycle.app.terminated' THEN 'killed'
-                ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Replaced', 'Discarded')
-                    THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
+    private static let counts = counts(where: "true")
+    // A statement of its own, so that it always uses the index by fleet.
+    private static let fleetCounts = counts(where: "c.fleet = $5")
+
+    private static func counts(where condition: String) -> Statement {
+        Statement(
+            """
+            SELECT GROUPING(c.type) = 0, c.type, c.label, c.point, c.series, sum(c.events)::int8, sum(c.amount)::int8
             FROM (
-                SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
-                FROM bus.partitions AS p CROSS JOIN LATERAL (
-                    SELECT * FROM ops.counts AS c
-                    WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
-                        AND ($5::text IS NULL OR c.fleet = $5)
-                    OFFSET 0) AS c
-                GROUP BY 1, 2, 3) AS c) AS c
-        GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
-        """)
+                SELECT c.*, CASE c.type WHEN 'lifecycle.app.woken' THEN 'woken' WHEN 'lifecycle.wake.refused' THEN 'refused'
+                    WHEN 'lifecycle.app.terminated' THEN 'killed'
+                    ELSE CASE WHEN c.type LIKE 'push.%' AND split_part(c.label, ' ', 1) IN ('Delivered', 'Stored', 'Held', 'Replaced', 'Discarded')
+                        THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
+                FROM (
+                    SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
+                    FROM bus.partitions AS p CROSS JOIN LATERAL (
+                        SELECT * FROM ops.counts AS c
+                        WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
+                            AND \(condition)
+                        OFFSET 0) AS c
+                    GROUP BY 1, 2, 3) AS c) AS c
+            GROUP BY GROUPING SETS ((c.type, c.label), (c.point, c.series))
+            """)
+    }
     private static let totals = Statement("SELECT name, sum(total)::int8 FROM ops.totals GROUP BY name")
     private static let fleetTotals = Statement(
         """
@@ -52,10 +58,11 @@ extension OpsStore {
     ///
     /// - Parameter fleet: only events and devices of this fleet; nil for all.
     func stats(_ window: StatsWindow, of fleet: String? = nil) async throws(PostgresError) -> Stats {
+        let range: [Parameter] = [
+            .int4(Int32(window.width)), .int(window.since), .int(window.until), .int(window.interval),
+        ]
         let answers = try await pool.execute([
-            Query(
-                Self.counts, .int4(Int32(window.width)), .int(window.since), .int(window.until),
-                .int(window.interval), .text(fleet)),
+            fleet.map { Query(Self.fleetCounts, range + [.text($0)]) } ?? Query(Self.counts, range),
             fleet.map { Query(Self.fleetTotals, .text($0)) } ?? Query(Self.totals),
             Query(Self.devicesOff, .text(fleet), rowsExpected: 1), Query(Self.behind, rowsExpected: 1),
             Query(Self.conditions, .text(fleet), rowsExpected: 1),

@@ -61,6 +61,10 @@ extension DashboardTests {
         try await onPage("#/devices/ghost") { fixture, browser in
             try await browser.until("!\(notice).hidden && \(notice).textContent.includes('never registered')")
             #expect(try await browser.evaluate("document.querySelector('#switcher-panel').hidden") == true)
+            // That is no trouble: the page waits for its events.
+            try await browser.until("document.querySelector('#device-tasks-panel').dataset.of === 'ghost'")
+            #expect(try await browser.text("#timeline-state") == "live")
+            #expect(try await browser.evaluate("document.querySelector('#trouble').hidden") == true)
             try await PushStory(fixture).register("ghost", fleet: "lab")
             try await browser.until("\(notice).hidden && !document.querySelector('#switcher-panel').hidden")
             try await fixture.append("lifecycle.device.deregistered", to: "ghost")

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Synchronization
 import TestSupport
 
 /// A received request.
@@ -23,6 +24,7 @@ final class CannedServer: Sendable {
 
     private let channel: any Channel
     private let tally: Tally
+    private let service: Service
     var port: Int { channel.localAddress?.port ?? 0 }
     var requests: Int { tally.count }
     func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
@@ -35,12 +37,13 @@ final class CannedServer: Sendable {
         _ answer: @escaping Answer
     ) async throws -> CannedServer {
         let tally = Tally()
-        let context = try tls.map { try NIOSSLContext(configuration: $0) }
+        let service = try Service(tls, answer)
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    let (context, answer) = service.current
                     if let context {
                         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
                     }
@@ -48,18 +51,38 @@ final class CannedServer: Sendable {
                 }
             }
             .bind(host: host, port: port).get()
-        return CannedServer(channel, tally)
+        return CannedServer(channel, tally, service)
     }
 
-    private init(_ channel: any Channel, _ tally: Tally) {
+    private init(_ channel: any Channel, _ tally: Tally, _ service: Service) {
         self.channel = channel
         self.tally = tally
+        self.service = service
     }
+
+    /// Gives later connections another certificate and other answers, as another server at the same port would.
+    func replace(tls: TLSConfiguration?, _ answer: @escaping Answer) throws { try service.replace(tls, answer) }
 
     /// Returns when the port is free. Open connections continue.
     func stop() async throws { try await channel.close() }
 
     deinit { channel.close(promise: nil) }
+
+    /// What a new connection gets.
+    private final class Service: Sendable {
+        private let value: Mutex<(context: NIOSSLContext?, answer: Answer)>
+        var current: (context: NIOSSLContext?, answer: Answer) { value.withLock { $0 } }
+
+        init(_ tls: TLSConfiguration?, _ answer: @escaping Answer) throws {
+            let context = try tls.map { try NIOSSLContext(configuration: $0) }
+            value = Mutex((context, answer))
+        }
+
+        func replace(_ tls: TLSConfiguration?, _ answer: @escaping Answer) throws {
+            let context = try tls.map { try NIOSSLContext(configuration: $0) }
+            value.withLock { $0 = (context, answer) }
+        }
+    }
 
     private final class Handler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer

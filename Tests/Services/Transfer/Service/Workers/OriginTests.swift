@@ -88,10 +88,9 @@ import TransferCore
     /// Starts two servers at the same port of two addresses. It tries another port if one is taken.
     private func twins(_ certificate: TestCertificate) async throws -> (looked: CannedServer, other: CannedServer) {
         for _ in 0..<20 {
-            let port = try freePort()
-            let other = try await CannedServer.start(port: port, tls: certificate.server) { _ in ok("inside") }
+            let other = try await CannedServer.start(tls: certificate.server) { _ in ok("inside") }
             do {
-                let looked = try await CannedServer.start(host: "127.0.0.2", port: port, tls: certificate.server) {
+                let looked = try await CannedServer.start(host: "127.0.0.2", port: other.port, tls: certificate.server) {
                     ok($0.host)
                 }
                 return (looked, other)

@@ -1,7 +1,6 @@
 import Contracts
 import NIOCore
 import NIOSSL
-import Synchronization
 import TestSupport
 import Testing
 
@@ -70,25 +69,20 @@ import Testing
     /// Another server with another certificate replaces the trusted one before the request.
     @Test func `a changed certificate causes a new challenge and gets no request`() async throws {
         let (first, second) = (try TestCertificate(names: ["a"]), try TestCertificate(names: ["b"]))
-        let server = Replacement()
-        let old = try await CannedServer.start(tls: first.server) { _ in ok("old") }
-        let port = old.port
-        var fetching = try fetching(old)
+        let answered = Tally()
+        let server = try await CannedServer.start(tls: first.server) { _ in ok("old") }
+        var fetching = try fetching(server)
         let trusted = try first.fingerprint
         fetching.decide = { challenge in
             guard challenge.fingerprint == trusted else { return .acceptAnswer }
-            try await old.stop()
-            server.set(try await CannedServer.start(port: port, tls: second.server) { _ in ok("new") })
+            try server.replace(tls: second.server) { _ in
+                answered.add()
+                return ok("new")
+            }
             return .use(.serverTrust)
         }
         #expect(try await fetching.failure() == FetchFailure(.serverUntrusted))
-        #expect(server.requests == 0)
-    }
-
-    private final class Replacement: Sendable {
-        private let server = Mutex<CannedServer?>(nil)
-        var requests: Int { server.withLock { $0?.requests } ?? -1 }
-        func set(_ next: CannedServer) { server.withLock { $0 = next } }
+        #expect(server.requests == 0 && answered.count == 0)
     }
 
     @Test func `an expired certificate fails without a challenge`() async throws {
