@@ -117,8 +117,11 @@ function lock() {
 
 // The fleet, which holds over all views
 
-async function readFleets(signal) {
-  const names = (await all('v1/fleets', signal)).map(each => each.fleet)
+let hasFleets = false
+
+async function readFleets() {
+  hasFleets = true
+  const names = (await all('v1/fleets')).map(each => each.fleet)
   const { fleet = '' } = here().query
   // An address may name a fleet that has no device now.
   if (fleet && !names.includes(fleet)) names.push(fleet)
@@ -177,6 +180,8 @@ async function refresh() {
         failed(error)
         wait = Math.max(wait, patience(tries++, error))
       }
+      // The first numbers do not wait for the list of fleets.
+      if (!hasFleets) readFleets().catch(error => { hasFleets = false; failed(error) })
     }
     await pause(wait, signal)
   }
@@ -204,8 +209,6 @@ async function begin() {
   clock.write()
   show($('forget'), credentials.isHeld)
   turn()
-  // The first view does not wait for it.
-  readFleets().catch(failed)
 }
 
 addEventListener('hashchange', () => { if (!door.isOpen) turn() })

@@ -55,6 +55,10 @@ import Testing
             }
             let scripts = seen.filter { $0.key.hasSuffix(".js") }
             #expect(scripts.count >= 9 && scripts.values.allSatisfy { $0 == "text/javascript; charset=utf-8" })
+            // The browser asks for all scripts at once, without waiting for those that import them.
+            let page = try await fixture.get("/", key: nil).body
+            let preloaded = page.matches(of: #/rel="modulepreload" href="([a-z]+\.js)"/#).map { "/\($0.1)" }
+            #expect(Set(preloaded + ["/dashboard.js"]) == Set(scripts.keys))
             #expect(seen["/dashboard.css"] == "text/css; charset=utf-8" && seen["/icon.svg"] == "image/svg+xml")
         }
     }
