@@ -45,8 +45,13 @@ public struct LogStream: AsyncSequence, Sendable {
         private var hasRead = false
         /// Whether a mark at `positions` is due.
         private var isUnmarked = false
+        /// The steps of the live stream that are not returned yet.
+        private var waiting: ArraySlice<LogStep> = []
         private var live: LogTail.Live.Steps.Iterator?
         private var taken: LogTail.Taken?
+
+        /// Whether the next step is there, so that ``step()`` does not wait.
+        public var hasNext: Bool { !read.isEmpty || isUnmarked || !waiting.isEmpty }
 
         init(_ stream: LogStream) {
             (tail, selection, isMarked) = (stream.tail, stream.selection, stream.isMarked)
@@ -69,10 +74,14 @@ public struct LogStream: AsyncSequence, Sendable {
                     isUnmarked = false
                     return .mark(positions)
                 }
-                if live != nil {
-                    guard let step = try await live?.next() else { return nil }
+                if let step = waiting.popFirst() {
                     taken?.add(step)
                     return step
+                }
+                if live != nil {
+                    guard let steps = try await live?.next() else { return nil }
+                    waiting = steps[...]
+                    continue
                 }
                 try Task.checkCancellation()
                 let found = try await tail.replay(selection, after: positions)

@@ -2,9 +2,9 @@ import Contracts
 import Synchronization
 
 extension LogTail {
-    /// The steps of a live reader, and the count of those that it has consumed.
+    /// The steps of a live reader, and the count of those that it has consumed. The steps of one pass come together.
     struct Live: Sendable {
-        typealias Steps = AsyncThrowingStream<LogStep, any Error>
+        typealias Steps = AsyncThrowingStream<[LogStep], any Error>
 
         let steps: Steps
         let taken: Taken
@@ -35,6 +35,8 @@ extension LogTail {
         let from: [Int: Int]
         let continuation: Live.Steps.Continuation
         let taken = Taken()
+        /// The steps that the stream does not have yet.
+        private var pending: [LogStep] = []
         private var handed = 0
         private var handedBytes = 0
         /// The last pass with an event for it.
@@ -49,7 +51,7 @@ extension LogTail {
             mark = from
         }
 
-        /// Adds an event.
+        /// Adds an event. ``flush()`` sends it.
         ///
         /// - Returns: false if too much of the earlier passes is unread.
         mutating func hand(_ event: Event, in pass: Int) -> Bool {
@@ -61,8 +63,15 @@ extension LogTail {
             }
             handed += 1
             handedBytes += event.data.count
-            continuation.yield(.event(event))
+            pending.append(.event(event))
             return true
+        }
+
+        /// Sends the events of a pass.
+        mutating func flush() {
+            guard !pending.isEmpty else { return }
+            continuation.yield(pending)
+            pending = []
         }
 
         /// Sends a mark if the position has moved since the last one, and the reader has consumed that one.
@@ -73,7 +82,8 @@ extension LogTail {
             guard latest != mark else { return }
             (mark, markedAt) = (latest, now)
             marks += 1
-            continuation.yield(.mark(latest))
+            pending.append(.mark(latest))
+            flush()
         }
     }
 }

@@ -33,12 +33,16 @@ public final class LogTail: Service {
         var joined = 0
         var passes = 0
         var touched: Set<Int> = []
+        /// The readers with events that are not sent yet.
+        var handed: Set<Int> = []
     }
 
     /// The number of partitions of the log.
     public let partitions: Int
     /// The shortest interval between two marks of a live stream.
     public let markInterval: Duration
+    /// The shortest interval between two reads of the log. Meanwhile events gather.
+    let pace: Duration
     let pool: ConnectionPool
     private let logger: Logger
     private let state = Mutex(State())
@@ -47,13 +51,15 @@ public final class LogTail: Service {
     /// - Parameters:
     ///   - partitions: the number of partitions of the log.
     ///   - updates: the source of wake-ups.
+    ///   - pace: the shortest interval between two reads. The first event after a silence does not wait for it.
     public init(
         pool: ConnectionPool, partitions: Int, updates: WakeUpReceiver, markInterval: Duration = .seconds(10),
-        logger: Logger
+        pace: Duration = .zero, logger: Logger
     ) {
         self.pool = pool
         self.partitions = partitions
         self.markInterval = markInterval
+        self.pace = pace
         self.logger = logger
         updates.follow { [weak self] updates in
             switch updates {
@@ -154,7 +160,9 @@ public final class LogTail: Service {
                 let queries = positions.map {
                     Query(LogReader.all, [.int4(Int32($0.0)), .int($0.1), .int(Self.chunk)])
                 }
-                for ((partition, position), rows) in zip(positions, try await pool.execute(queries)) {
+                let answers = try await pool.execute(queries)
+                defer { flush() }
+                for ((partition, position), rows) in zip(positions, answers) {
                     let events = try rows.map(LogReader.event)
                     route(events, partition, position, pass)
                 }
@@ -162,6 +170,15 @@ public final class LogTail: Service {
                 // The poll retries.
                 return logger.warning("failed to read the log, will retry", error: error)
             }
+            if pace > .zero { try? await Task.sleep(for: pace) }
+        }
+    }
+
+    /// Sends the events of a pass to the readers.
+    private func flush() {
+        state.withLock { state in
+            for id in state.handed { state.readers[id]?.flush() }
+            state.handed.removeAll(keepingCapacity: true)
         }
     }
 
@@ -197,6 +214,8 @@ public final class LogTail: Service {
                     if state.readers[id]?.hand(event, in: pass) == false {
                         cut.insert(id)
                         slow.append(reader.continuation)
+                    } else {
+                        state.handed.insert(id)
                     }
                 }
             }

@@ -6,8 +6,13 @@ import HTTPKit
 ///
 /// An id without an event reports progress while no event matches the filter. A slow reader gets a last event `cut`,
 /// and resumes with its `Last-Event-ID`. A reader that retention overtakes gets `cut` too, and 410 when it resumes.
+///
+/// The events that wait come together, so that the connection sends them with one write.
 struct EventFeed: AsyncSequence, Sendable {
-    typealias Element = ServerSentEvent
+    typealias Element = [ServerSentEvent]
+
+    /// The most events of an element.
+    private static let most = 100
 
     let tail: LogTail
     let filter: EventFilter
@@ -25,10 +30,12 @@ struct EventFeed: AsyncSequence, Sendable {
             } else {
                 tail.events(in: start, isMarked: true) { filter.wants($0) || changes.contains($0.type) }
             }
-        return Iterator(stream: stream.makeAsyncIterator(), filter: filter, devices: devices, position: start)
+        return Iterator(
+            most: Self.most, stream: stream.makeAsyncIterator(), filter: filter, devices: devices, position: start)
     }
 
     struct Iterator: AsyncIteratorProtocol {
+        let most: Int
         var stream: LogStream.Iterator
         let filter: EventFilter
         var devices: FleetDevices?
@@ -39,28 +46,35 @@ struct EventFeed: AsyncSequence, Sendable {
 
         private var id: String { EncodedPosition(position.mapValues(Int64.init)).description }
 
-        mutating func next() async throws -> ServerSentEvent? {
+        mutating func next() async throws -> [ServerSentEvent]? {
             guard !isCut else { return nil }
+            var found: [ServerSentEvent] = []
             do {
-                while let step = try await stream.step() {
-                    switch step {
-                    case .event(let event):
-                        position[event.partition] = event.offset
-                        devices?.note(event)
-                        guard filter.wants(event), devices?.contains(event.key) ?? true else { continue }
-                        sent = position
-                        return ServerSentEvent(id: id, data: String(decoding: event.cloudEvent, as: UTF8.self))
-                    case .mark(let mark):
-                        guard mark != sent else { continue }
-                        (position, sent) = (mark, mark)
-                        return ServerSentEvent(id: id)
-                    }
+                while found.isEmpty || stream.hasNext && found.count < most {
+                    guard let step = try await stream.step() else { break }
+                    if let event = event(of: step) { found.append(event) }
                 }
-                return nil
             } catch let error as TailError {
                 isCut = true
                 let code = error == .slowReader ? "slow_reader" : Problem.beyondRetention.code
-                return ServerSentEvent(event: "cut", data: #"{"code":"\#(code)","detail":"\#(error)"}"#)
+                found.append(ServerSentEvent(event: "cut", data: #"{"code":"\#(code)","detail":"\#(error)"}"#))
+            }
+            return found.isEmpty ? nil : found
+        }
+
+        /// Returns what the client gets for a step; nil for nothing.
+        private mutating func event(of step: LogStep) -> ServerSentEvent? {
+            switch step {
+            case .event(let event):
+                position[event.partition] = event.offset
+                devices?.note(event)
+                guard filter.wants(event), devices?.contains(event.key) ?? true else { return nil }
+                sent = position
+                return ServerSentEvent(id: id, data: String(decoding: event.cloudEvent, as: UTF8.self))
+            case .mark(let mark):
+                guard mark != sent else { return nil }
+                (position, sent) = (mark, mark)
+                return ServerSentEvent(id: id)
             }
         }
     }

@@ -63,7 +63,10 @@ public struct Ops: ServiceProgram {
             // Only the owner of the tables can drop days: `maintain` does. This role can create the tables of new days.
             let upkeep = LogMaintenance(pool: pool, retentionDays: nil, logger: logger)
             base.readiness.add(.upkeep(upkeep))
-            let tail = LogTail(pool: pool, partitions: configuration.partitions, updates: updates, logger: logger)
+            // People read the feed, so events may gather for a moment.
+            let tail = LogTail(
+                pool: pool, partitions: configuration.partitions, updates: updates, pace: .milliseconds(20),
+                logger: logger)
             var table = RouteTable()
             Self.addRoutes(to: &table, pool: pool, tail: tail, metrics: metrics, parked: parked)
             try await base.run(

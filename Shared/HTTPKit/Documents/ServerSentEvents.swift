@@ -46,14 +46,15 @@ extension Response {
     /// sequence closes the connection, so that the client reconnects with `Last-Event-ID`.
     ///
     /// - Parameters:
+    ///   - events: the events. Those of one element are sent with one write.
     ///   - context: the context of the request.
     ///   - heartbeat: the interval of comments, which show both sides that the connection is alive.
     ///   - patience: the longest time for a write; then the connection is closed, so that a slow client holds nothing.
     public init<Events: AsyncSequence & Sendable>(
         events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
         patience: TimeAmount = .seconds(30)
-    ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
-        let signals = chain(events.map(Signal.event), [Signal.end].async)
+    ) where Events.Element == [ServerSentEvent], Events.AsyncIterator: SendableMetatype {
+        let signals = chain(events.map(Signal.events), [Signal.end].async)
         let (channel, voiding, incarnation) = (context.channel, context.admission?.voiding, context.incarnation)
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
@@ -69,9 +70,13 @@ extension Response {
             try await write(": open\n\n")
             signals: for try await signal in merge(signals, beats, revoked).cancelOnGracefulShutdown() {
                 switch signal {
-                case .event(var event):
-                    event.id = event.id.map(incarnation.marked)
-                    try await write(event.text)
+                case .events(let events):
+                    var text = ""
+                    for var event in events {
+                        event.id = event.id.map(incarnation.marked)
+                        text += event.text
+                    }
+                    try await write(text)
                 case .heartbeat: try await write(": heartbeat\n\n")
                 case .end: break signals
                 }
@@ -81,10 +86,19 @@ extension Response {
         self.init(
             status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"], body: body)
     }
+
+    /// Creates a stream of server-sent events that are sent one by one.
+    public init<Events: AsyncSequence & Sendable>(
+        events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
+        patience: TimeAmount = .seconds(30)
+    ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
+        self.init(
+            events: events.map { [$0] }, on: context, metrics: metrics, heartbeat: heartbeat, patience: patience)
+    }
 }
 
 private enum Signal: Sendable {
-    case event(ServerSentEvent)
+    case events([ServerSentEvent])
     case heartbeat
     case end
 }

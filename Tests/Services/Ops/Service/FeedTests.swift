@@ -74,10 +74,10 @@ import Testing
     @Test func `a reader that stops reading gets cut as its last event`() async throws {
         try await OpsFixture.run { fixture in
             try await fixture.append("x.y.z", to: "a")
-            var feed = fixture.feed().makeAsyncIterator()
+            var feed = fixture.feed().oneByOne()
             // The stream has caught up: from now on, events are buffered for it.
             _ = try #require(try await feed.next())
-            var other = fixture.feed().makeAsyncIterator()
+            var other = fixture.feed().oneByOne()
             _ = try #require(try await other.next())
             let count = LogTail.readerLimit * OpsFixture.partitions + 500
             try await fixture.append(count, to: "a")
@@ -131,7 +131,7 @@ import Testing
             try await fixture.append(1200, to: "a")
             var filter = EventFilter()
             filter.types = ["rare.thing.happened"]
-            var feed = fixture.feed(filter).makeAsyncIterator()
+            var feed = fixture.feed(filter).oneByOne()
             let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
             var places: [Int64?] = []
             while places.last != 1200 {
@@ -149,12 +149,27 @@ import Testing
     @Test func `a stream whose start is dropped before the first read gets cut`() async throws {
         try await OpsFixture.run { fixture in
             try await fixture.append(5, to: "a")
-            var feed = fixture.feed().makeAsyncIterator()
+            var feed = fixture.feed().oneByOne()
             let partition = AggregateKey.device("a").partition(of: OpsFixture.partitions)
             try await fixture.sql("INSERT INTO bus.retention (partition, dropped_to) VALUES (\(partition), 3)")
             let first = try await feed.next()
             #expect(first?.event == "cut" && first?.data?.contains("beyond_retention") == true)
             #expect(try await feed.next() == nil)
+        }
+    }
+
+    @Test func `events that wait are sent together`() async throws {
+        try await OpsFixture.run { fixture in
+            try await fixture.append(250, to: "a")
+            var feed = fixture.feed().makeAsyncIterator()
+            var parts: [Int] = []
+            while parts.reduce(0, +) < 250 { parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count) }
+            #expect(parts.reduce(0, +) == 250 && parts.allSatisfy { $0 <= 100 } && parts.count <= 5, "\(parts)")
+            // The live stream too: one pass reads them.
+            try await fixture.append(50, to: "a")
+            parts = []
+            while parts.reduce(0, +) < 50 { parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count) }
+            #expect(parts.filter { $0 > 0 } == [50])
         }
     }
 
@@ -164,6 +179,24 @@ import Testing
             #expect(answer.faults == ["/limit", "/order"])
         }
     }
+}
+
+/// The events of a feed one by one.
+struct OneByOne {
+    var parts: EventFeed.Iterator
+    var rest: ArraySlice<ServerSentEvent> = []
+
+    mutating func next() async throws -> ServerSentEvent? {
+        while rest.isEmpty {
+            guard let part = try await parts.next() else { return nil }
+            rest = part[...]
+        }
+        return rest.popFirst()
+    }
+}
+
+extension EventFeed {
+    func oneByOne() -> OneByOne { OneByOne(parts: makeAsyncIterator()) }
 }
 
 extension OpsFixture {

@@ -58,7 +58,7 @@ import Testing
             try await fixture.append("lifecycle.device.registered", to: "second", data: blue)
             try await fixture.append("push.notification.delivered", to: "second")
             var seen: [String] = []
-            var events = feed.makeAsyncIterator()
+            var events = feed.oneByOne()
             while seen.count < 2 {
                 guard let data = try #require(try await events.next()).data else { continue }
                 seen.append(try JSON(parsing: Array(data.utf8))["subject"]?.string ?? "")
