@@ -163,12 +163,16 @@ import Testing
             try await fixture.append(250, to: "a")
             var feed = fixture.feed().makeAsyncIterator()
             var parts: [Int] = []
-            while parts.reduce(0, +) < 250 { parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count) }
+            while parts.reduce(0, +) < 250 {
+                parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count)
+            }
             #expect(parts.reduce(0, +) == 250 && parts.allSatisfy { $0 <= 100 } && parts.count <= 5, "\(parts)")
             // The live stream too: one pass reads them.
             try await fixture.append(50, to: "a")
             parts = []
-            while parts.reduce(0, +) < 50 { parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count) }
+            while parts.reduce(0, +) < 50 {
+                parts.append(try #require(try await feed.next()).filter { $0.data != nil }.count)
+            }
             #expect(parts.filter { $0 > 0 } == [50])
         }
     }
