@@ -78,7 +78,7 @@ export const plural = (count, one, many) => `${number(count)} ${count === 1 ? on
 export function bytes(value) {
   let size = value ?? 0
   for (const unit of ['bytes', 'kB', 'MB', 'GB', 'TB']) {
-    if (size < 1000 || unit === 'TB') return `${unit === 'bytes' ? number(size) : precise.format(size)} ${unit}`
+    if (size < 1000 || unit === 'TB') return `${unit === 'bytes' ? number(size) : precise.format(size)}\u00A0${unit}`
     size /= 1000
   }
 }

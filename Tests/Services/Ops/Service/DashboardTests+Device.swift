@@ -33,7 +33,7 @@ extension DashboardTests {
             let states =
                 "[...document.querySelectorAll('#device-tasks > li > span')].map(each => each.textContent).join()"
             try await browser.until(
-                "\(states) === 'receiving · 1.5 MB of 6 MB,failed: timed out,waiting for Wi-Fi'")
+                "\(states) === 'receiving · 1.5\u{A0}MB of 6\u{A0}MB,failed: timed out,waiting for Wi-Fi'")
             #expect(
                 try await browser.texts("#device-tasks .file")
                     == [1, 3, 2].map { "download of https://files.example/\($0).zip" })

@@ -81,7 +81,7 @@ struct DashboardTests {
             }
             #expect(try await browser.texts("#ended .label").first == "Launch timed out 0x8badf00d")
             #expect(try await browser.text("#refused .label") == "Low Power Mode")
-            #expect(try await browser.texts("#transfers dd") == ["3 MB", "0 bytes", "7", "2"])
+            #expect(try await browser.texts("#transfers dd") == ["3\u{A0}MB", "0\u{A0}bytes", "7", "2"])
             for service in ["lifecycle", "fetch", "push", "transfer"] {
                 let sum = counts("points", service).reduce(0, +)
                 #expect(
@@ -157,11 +157,11 @@ struct DashboardTests {
                 "transfer.progress.made", to: "d3", app: "mail",
                 data: task + #""totalBytesWritten":1500000,"totalBytesExpectedToWrite":6000000}"#)
             try await browser.until(
-                "document.querySelector('#tasks li')?.textContent.startsWith('d3 mail s, task 4receiving · 1.5 MB of 6 MB')"
+                "document.querySelector('#tasks li')?.textContent.startsWith('d3 mail s, task 4receiving · 1.5\u{A0}MB of 6\u{A0}MB')"
             )
             #expect(try await browser.evaluate("document.querySelector('#tasks progress').value").double == 0.25)
             try await fixture.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
-            try await browser.until("document.querySelector('#tasks li > span').textContent === 'completed · 6 MB'")
+            try await browser.until("document.querySelector('#tasks li > span').textContent === 'completed · 6\u{A0}MB'")
         }
     }
 
