@@ -185,6 +185,11 @@ struct DeviceSimulation {
             try push.submit(command, id, at: now, context.policies.push, &context.noSlots, into: &queue)
             return nil
         } catch let refusal as PushRefusal {
+            if case .receive(let sent) = command, let status = refusal.pushStatus {
+                try push.submit(
+                    .refuse(sent, status), inputID(context), at: now, context.policies.push, &context.noSlots,
+                    into: &queue)
+            }
             _ = refuse(refusal, &context)
             return refusal.code
         }

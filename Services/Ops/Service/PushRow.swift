@@ -12,9 +12,11 @@ enum PushVerdict: String, WireEnum {
     case never
     /// It is stored, held or under way.
     case pending
+    /// APNs refused it.
+    case refused
 }
 
-/// A notification that a provider sent, and what became of it.
+/// A push that a provider sent, and what became of it.
 struct PushRow: Record {
     /// The `apns-id`.
     var apnsID: Nullable<String> = nil

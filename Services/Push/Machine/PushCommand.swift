@@ -15,6 +15,8 @@ public enum PushCommand: Sendable, Equatable {
     case unregister(app: String, kind: TokenKind = .apns, activity: String? = nil)
     /// Receives a valid notification of a provider.
     case receive(IncomingPush)
+    /// Records that APNs refuses a push for the token of this device.
+    case refuse(IncomingPush, ConsoleStatus)
     /// Receives a broadcast of a channel to which the device may be subscribed.
     case receiveBroadcast(IncomingBroadcast)
     /// Unsubscribes an app from a deleted channel.

@@ -76,6 +76,8 @@ extension PushMachine {
         case .notificationOpened(let event): remove(event.notification)
         case .notificationResponded(let event): remove(event.notification)
         case .notificationDismissed(let event): remove(event.notification)
+        // The device does not learn of it.
+        case .notificationRefused: break
         case .notificationDiscarded(let event): messages.removeValue(forKey: event.notification)
         case .notificationAcknowledged(let event):
             change(event.notification) {

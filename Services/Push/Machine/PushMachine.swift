@@ -168,10 +168,13 @@ public struct PushConnection: Record, Equatable {
 
 extension Decision<PushMachine> {
     fileprivate mutating func handle(_ command: PushCommand) throws(PushRefusal) {
+        // The tokens of a device outlive its registration.
         if case .receive(let push) = command { return try receive(push) }
+        if case .refuse(let push, let status) = command { return refuse(push, status) }
         guard state.isKnown else { throw .deviceNotRegistered }
         switch command {
         case .receive(let push): try receive(push)
+        case .refuse(let push, let status): refuse(push, status)
         case .receiveBroadcast(let broadcast): try receive(broadcast)
         case .register(let app, let environment, let kind, let activity, let channels):
             try requireChannels(for: channels)

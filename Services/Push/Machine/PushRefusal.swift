@@ -10,6 +10,14 @@ public struct PushRefusal: MachineRefusal {
     public static let deviceNotRegistered = Self(
         .notFound, "device_not_registered", "Device is not registered",
         "The device is not registered. Register it at lifecycle first.")
+    /// The status of a refused push; nil if the push names no token of the device.
+    public var pushStatus: ConsoleStatus? {
+        switch reason.kind {
+        case .gone(let since): self == .expiredToken(since: since) ? .refusedExpiredToken : .refusedUnregistered
+        default: self == .deviceTokenNotForTopic ? .refusedNotForTopic : nil
+        }
+    }
+
     public static func appNotInstalled(_ app: String) -> Self {
         Self(
             .notFound, "app_not_installed", "App is not installed", "The app \(app) is not installed on the device.")

@@ -164,6 +164,10 @@ public enum ConsoleStatus: String, WireEnum {
     case wakeRefused = "Wake Refused"
     case wakeEnded = "Wake Ended"
     case wakeNotAwaited = "Wake Not Awaited"
+    /// APNs refused the push. The reasons are those of Apple's table of error codes.
+    case refusedNotForTopic = "Refused – DeviceTokenNotForTopic"
+    case refusedExpiredToken = "Refused – ExpiredToken"
+    case refusedUnregistered = "Refused – Unregistered"
 }
 
 /// One line in the timeline of a notification.

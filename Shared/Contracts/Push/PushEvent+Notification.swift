@@ -127,6 +127,26 @@ extension PushEvent {
         public var status: ConsoleStatus = .replaced
     }
 
+    /// APNs refused a push for the token of a known device. The provider had a valid credential.
+    public struct NotificationRefused: EventData {
+        public static let type = "push.notification.refused"
+
+        /// The bundle identifier in the topic.
+        public var app: Nullable<String>
+        /// The `apns-id`.
+        public var apnsID: String
+        public var collapseID: String?
+        /// Whether a device would show it to the user.
+        public var forUser: Bool
+        public var notification: String
+        public var priority: Int = 10
+        public var pushType: PushType = .alert
+        /// Whether it is silent, as in ``NotificationReceived``.
+        public var silent: Bool
+        public var status: ConsoleStatus = .refusedUnregistered
+        public var topic: String
+    }
+
     /// A notification was discarded.
     public struct NotificationDiscarded: EventData {
         public static let type = "push.notification.discarded"

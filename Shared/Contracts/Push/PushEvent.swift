@@ -23,6 +23,7 @@ public enum PushEvent: EventFamily {
     case notificationReleased(NotificationReleased)
     case notificationReplaced(NotificationReplaced)
     case notificationDiscarded(NotificationDiscarded)
+    case notificationRefused(NotificationRefused)
     case notificationAcknowledged(NotificationAcknowledged)
     case notificationPresented(NotificationPresented)
     case notificationOpened(NotificationOpened)
@@ -61,6 +62,7 @@ extension PushEvent {
         case .notificationDiscarded(let event):
             NotificationStatus(
                 event.notification, event.status, cause: event.refusal?.rawValue ?? event.end?.rawValue)
+        case .notificationRefused(let event): NotificationStatus(event.notification, event.status)
         case .notificationAcknowledged(let event):
             NotificationStatus(event.notification, event.status, arrives: event.arrived)
         case .notificationPresented(let event):

@@ -39,6 +39,7 @@ const sentences = {
   'push.notification.held': data => `Push is held: ${after(data)}`,
   'push.notification.released': data => `Push is released: ${after(data)}`,
   'push.notification.discarded': data => `Push was discarded: ${after(data)}`,
+  'push.notification.refused': data => `APNs refused a push: ${after(data)}`,
   'push.budget.changed': data => data.charged ? 'Silent budget was charged' : 'Silent budget changed',
   'push.notification.replaced': () => 'Push was replaced by a newer one',
   'push.notification.acknowledged': data => data.arrived ? 'Push arrived' : 'Device acknowledged the push',

@@ -8,7 +8,7 @@ export const outcomes = ['delivered', 'stored', 'held', 'replaced', 'discarded']
 /** The first word of the statuses of each result. */
 export const statusesOf = outcome => `${outcome[0].toUpperCase()}${outcome.slice(1)}*`
 
-export const verdicts = { inTime: 'in time', late: 'late', never: 'never', pending: 'pending' }
+export const verdicts = { inTime: 'in time', late: 'late', never: 'never', pending: 'pending', refused: 'refused' }
 
 /** The states of a live stream. */
 export const streamStates = { connecting: 'connecting', live: 'live', waiting: 'connection lost; retrying', ended: 'ended' }

@@ -17,6 +17,7 @@ enum OpsSchema {
             try Migration(fileName: "0002_device_conditions.sql", utf8: PackageResources._002_device_conditions_sql),
             try Migration(fileName: "0003_audit.sql", utf8: PackageResources._003_audit_sql),
             try Migration(fileName: "0004_counts_of_fleets.sql", utf8: PackageResources._004_counts_of_fleets_sql),
+            try Migration(fileName: "0005_refused_pushes.sql", utf8: PackageResources._005_refused_pushes_sql),
         ]
     }
 

@@ -32,6 +32,7 @@ extension OpsStore {
         FROM bus.partitions AS b CROSS JOIN LATERAL (
             SELECT * FROM ops.known_pushes AS p
             WHERE p.partition = b.partition AND p.sent_at >= $1 AND p.sent_at < $2 AND ($3::text IS NULL OR p.fleet = $3)
+                AND p.status NOT LIKE 'Refused%'
             OFFSET 0) AS p
         CROSS JOIN LATERAL (
             SELECT ops.push_verdict(p.sent_at, p.arrived_at, ops.push_ended(p.status, p.acknowledged, p.waking), $4) AS verdict)

@@ -64,8 +64,9 @@ struct PushSearch {
         switch query.verdict {
         case .inTime: conditions.append("p.arrived_at - p.sent_at <= \(lateAfter)")
         case .late: conditions.append("p.arrived_at - p.sent_at > \(lateAfter)")
-        case .never: conditions.append("p.arrived_at IS NULL AND \(Self.ended)")
+        case .never: conditions.append("p.arrived_at IS NULL AND \(Self.ended) AND NOT \(Self.refused)")
         case .pending: conditions.append("p.arrived_at IS NULL AND NOT \(Self.ended)")
+        case .refused: conditions.append(Self.refused)
         case nil: break
         }
         sql = Self.sql(from: source, conditions, lateAfter, limit)
@@ -77,6 +78,7 @@ struct PushSearch {
         sql = Self.sql(from: "bus.partitions", conditions, lateAfter, "1")
     }
 
+    private static let refused = "p.status LIKE 'Refused%'"
     private static let ended = "ops.push_ended(p.status, p.acknowledged, p.waking)"
 
     /// Returns the statement. It has one scan per partition, because the indexes begin with it.
@@ -91,7 +93,7 @@ struct PushSearch {
             SELECT * FROM ops.known_pushes AS p WHERE \(conditions.joined(separator: " AND "))
             ORDER BY p.sent_at DESC, p.log_offset DESC LIMIT \(limit)) AS p
         CROSS JOIN LATERAL (
-            SELECT ops.push_verdict(p.sent_at, p.arrived_at, \(ended), \(lateAfter)) AS verdict) AS v
+            SELECT ops.push_verdict(p.status, p.sent_at, p.arrived_at, \(ended), \(lateAfter)) AS verdict) AS v
         ORDER BY p.sent_at DESC, p.partition DESC, p.log_offset DESC LIMIT \(limit)
         """
     }

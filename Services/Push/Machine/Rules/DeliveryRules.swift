@@ -22,6 +22,17 @@ extension Decision<PushMachine> {
         route(push.notification)
     }
 
+    /// Records a refused push. The provider has its answer from the refusal of ``receive(_:)``.
+    mutating func refuse(_ push: IncomingPush, _ status: ConsoleStatus) {
+        emit(
+            .notificationRefused(
+                .init(
+                    app: push.app, apnsID: push.apnsID, collapseID: push.collapseID,
+                    forUser: PushMessage.isForUser(push.pushType, push.payload), notification: push.notification,
+                    priority: push.priority, pushType: push.pushType,
+                    silent: PushMessage.isSilent(push.pushType, push.payload), status: status, topic: push.topic)))
+    }
+
     /// Sends, stores, holds or discards a received notification.
     mutating func route(_ id: String) {
         guard let message = state.messages[id], let app = state.apps[message.app] else { return }

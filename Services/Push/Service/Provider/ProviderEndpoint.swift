@@ -16,8 +16,10 @@ final class ProviderConnection: Sendable {
 
     init(certificate: ClientCertificate? = nil) { self.certificate = certificate }
 
+    /// The team of the connection's valid provider token; nil without one.
+    var team: String? { session.withLock { $0.team } }
     /// Whether the connection has shown a valid credential.
-    var isAdmitted: Bool { certificate?.topic != nil || session.withLock { $0.team } != nil }
+    var isAdmitted: Bool { certificate?.topic != nil || team != nil }
 }
 
 /// Answers providers' requests over any transport: validates them, finds the device, and submits the notification.
@@ -128,6 +130,12 @@ struct ProviderEndpoint: Sendable {
                     return .taken(apnsID: draft.apnsID, uniqueID: environment == .sandbox ? id : nil)
                 } catch PushRefusal.badDeviceToken {
                     continue
+                } catch let refusal as PushRefusal {
+                    if let status = refusal.pushStatus {
+                        origin.id = UUID.random()
+                        try await commands.submit(.refuse(push, status), to: device, origin: origin)
+                    }
+                    throw refusal
                 }
             }
             return .refused(.badDeviceToken, apnsID: draft.apnsID)

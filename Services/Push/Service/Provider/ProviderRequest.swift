@@ -25,6 +25,8 @@ struct ProviderAnswer: Sendable, Equatable {
     var headers: [Header]
     /// JSON, or empty.
     var body: [UInt8] = []
+    /// Why the request is refused; nil if it is not.
+    var reason: APNsReason?
 
     struct Header: Sendable, Equatable {
         let name: String
@@ -48,6 +50,6 @@ struct ProviderAnswer: Sendable, Equatable {
         if let timestamp { members.append(JSON.Member("timestamp", .int(Int(timestamp)))) }
         return ProviderAnswer(
             status: reason.status, headers: [Header("apns-id", apnsID), Header("content-type", "application/json")],
-            body: JSON.object(members).bytes)
+            body: JSON.object(members).bytes, reason: reason)
     }
 }

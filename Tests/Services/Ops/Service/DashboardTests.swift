@@ -161,7 +161,8 @@ struct DashboardTests {
             )
             #expect(try await browser.evaluate("document.querySelector('#tasks progress').value").double == 0.25)
             try await fixture.append("transfer.task.completed", to: "d3", app: "mail", data: task + #""status":200}"#)
-            try await browser.until("document.querySelector('#tasks li > span').textContent === 'completed · 6\u{A0}MB'")
+            try await browser.until(
+                "document.querySelector('#tasks li > span').textContent === 'completed · 6\u{A0}MB'")
         }
     }
 

@@ -72,7 +72,8 @@ import Testing
                 "ALTER TABLE ops.known_devices DROP COLUMN locked, DROP COLUMN low_power_mode, DROP COLUMN charging, "
                     + "DROP COLUMN battery_level",
                 "DROP VIEW ops.audit", "DROP INDEX ops.counts_hours_partition_fleet_start_idx",
-                "DROP INDEX ops.counts_days_partition_fleet_start_idx", "DELETE FROM ops.migrations WHERE number >= 2",
+                "DROP INDEX ops.counts_days_partition_fleet_start_idx", "DROP INDEX ops.known_pushes_refused_idx",
+                "DELETE FROM ops.migrations WHERE number >= 2",
             ] { try await fixture.sql(text) }
             let connection = try await Connection.open(fixture.options, logger: fixture.logger)
             _ = try await OpsSchema.migrator().apply(on: connection, logger: fixture.logger)

@@ -112,6 +112,35 @@ import Timeline
         }
     }
 
+    @Test(arguments: [1, 2, 100]) func `a refused push has a row, for any batches`(size: Int) async throws {
+        try await OpsFixture.run { fixture in
+            let story = PushStory(fixture)
+            try await story.register("phone", fleet: "lab")
+            try await story.receive("n1", at: 0, #""forUser":true"#)
+            try await story.refuse("n2", at: 10, "Refused – DeviceTokenNotForTopic")
+            try await story.append("lifecycle.device.deregistered", to: "phone", at: 20, "{}")
+            try await story.append("push.device.removed", to: "phone", at: 20, "{}")
+            try await story.refuse("n3", at: 30, "Refused – Unregistered")
+            let count = Statement("SELECT ops.count_events(NULL, $1)")
+            while try await fixture.pool.execute(Query(count, .int4(Int32(size))))[0].decode(Int.self, at: 0) > 0 {}
+            func list(_ query: String) async throws -> [String] {
+                try await fixture.get("/v1/pushes?\(query)").items.map { row in
+                    ["notification", "fleet", "verdict", "why"].map { row[$0]?.string ?? "–" }.joined(separator: ", ")
+                }
+            }
+            let refused = [
+                "n3, –, refused, Refused – Unregistered", "n2, lab, refused, Refused – DeviceTokenNotForTopic",
+            ]
+            let lost = "n1, lab, never, Device Removed"
+            #expect(try await list("verdict=refused") == refused)
+            #expect(try await list("verdict=never") == [lost])
+            #expect(try await list("") == refused + [lost])
+            let rows = try await fixture.owner.execute(
+                Query(Statement("SELECT verdict FROM ops.pushes ORDER BY sent_at")))
+            #expect(try rows.decode(String.self) == ["never", "refused", "refused"])
+        }
+    }
+
     @Test func `pushes are CSV for clients that ask for it`() async throws {
         try await OpsFixture.run { fixture in
             let story = PushStory(fixture)
@@ -131,7 +160,7 @@ import Timeline
     @Test func `faults of the query are reported together`() async throws {
         try await OpsFixture.run { fixture in
             let answer = try await fixture.get(
-                "/v1/pushes?verdict=refused&type=loud&lateAfter=-1&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z"
+                "/v1/pushes?verdict=lost&type=loud&lateAfter=-1&from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z"
                     + "&cursor=x&colour=red")
             #expect(answer.status == 400 && answer.code == "invalid_query")
             #expect(answer.faults == ["/verdict", "/type", "/lateAfter", "/to", "/cursor", "/colour"])
@@ -222,6 +251,13 @@ struct PushStory {
         try await append(
             "push.notification.received", to: device, at: seconds,
             #"{"notification":"\#(id)","status":"Received","until":"\#(until)",\#(members)}"#, app: app)
+    }
+
+    /// APNs refused a push.
+    func refuse(_ id: String, at seconds: Int, _ status: String) async throws {
+        try await append(
+            "push.notification.refused", to: "phone", at: seconds,
+            #"{"notification":"\#(id)","status":"\#(status)","forUser":true}"#, app: "mail")
     }
 
     @discardableResult

@@ -35,6 +35,9 @@ import Testing
             let answers = try await Self.send(requests + [silent], suite, byCertificate: byCertificate)
             #expect(answers.prefix(30).allSatisfy { $0.status == "200" && $0.reason == nil })
             #expect(answers[30].status == "410" && answers[30].reason == "Unregistered")
+            let team = byCertificate ? "" : suite.signer.teamID
+            let refused = #"dormouse_push_provider_refusals_total{reason="Unregistered",team="\#(team)"} 1"#
+            #expect(try await suite.text("/metrics").contains(refused))
             #expect(answers[30].timestamp.map { $0 > 1_700_000_000_000 } == true)
             #expect(answers[31].status == "400" && answers[31].reason == "BadPriority")
             #expect(answers[32].status == "200")

@@ -167,6 +167,14 @@ import Testing
             #expect(gone.reason == "Unregistered")
             let age = Date().timeIntervalSince1970 * 1000 - Double(try #require(gone.json["timestamp"]?.int))
             #expect((-1000..<60_000).contains(age))
+            // Each refused push for the token of a device is in the log, and no other.
+            let refused = """
+                SELECT data ->> 'topic' || ': ' || (data ->> 'status') FROM bus.events
+                WHERE type = 'push.notification.refused' ORDER BY log_offset
+                """
+            let found = try await Database(suite).texts(refused)
+            #expect(
+                found == ["com.other: Refused – DeviceTokenNotForTopic", "com.example.app: Refused – Unregistered"])
         }
     }
 

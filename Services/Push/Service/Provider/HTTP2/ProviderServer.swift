@@ -170,4 +170,6 @@ extension Metric {
         "dormouse_push_provider_connections", "Open HTTP/2 connections of providers.", .gauge)
     static let providerAnswers = Metric(
         "dormouse_push_provider_answers_total", "Answers to providers over HTTP/2, by status.", .counter)
+    static let providerRefusals = Metric(
+        "dormouse_push_provider_refusals_total", "Refused requests of providers, by reason and team.", .counter)
 }

@@ -97,6 +97,9 @@ final class ProviderStreamHandler: ChannelInboundHandler {
         if case .answered = state { return }
         state = .answered
         metrics.add(to: .providerAnswers, ["status": String(answer.status)])
+        if let reason = answer.reason {
+            metrics.add(to: .providerRefusals, ["reason": reason.rawValue, "team": provider.team ?? ""])
+        }
         if provider.isAdmitted { connection.value.widen() }
         var headers = HPACKHeaders([(":status", String(answer.status))])
         for header in answer.headers { headers.add(name: header.name, value: header.value) }
