@@ -14,7 +14,9 @@ build() {
     # The stamp compares with Package.resolved, so it must be older than the first build.
     if [[ ! -e Package.resolved ]]; then swift package resolve </dev/null || fail "cannot resolve the packages; see above"; fi
     # The stamp has the time before the build: a source that changes during the build causes another build.
+    # File times have steps of a few milliseconds. After the pause, each change has a later time than the stamp.
     begun=$(mktemp)
+    sleep 0.05
     if ! swift build -c "$configuration" </dev/null 2>&1 | show_progress; then
         rm -f "$begun"
         fail "the build failed; see above"

@@ -90,9 +90,9 @@ import TransferCore
         for _ in 0..<20 {
             let other = try await CannedServer.start(tls: certificate.server) { _ in ok("inside") }
             do {
-                let looked = try await CannedServer.start(host: "127.0.0.2", port: other.port, tls: certificate.server) {
-                    ok($0.host)
-                }
+                let looked = try await CannedServer.start(
+                    host: "127.0.0.2", port: other.port, tls: certificate.server
+                ) { ok($0.host) }
                 return (looked, other)
             } catch is IOError { try await other.stop() }
         }
