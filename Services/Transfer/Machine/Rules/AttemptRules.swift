@@ -102,6 +102,11 @@ extension Decision<TransferMachine> {
     }
 
     mutating func fail(_ claim: AttemptClaim, total: Int, _ end: AttemptEnd) throws(TransferRefusal) {
+        // The worker repeats the report if it did not get the answer. Only after an answer it removes the files.
+        let last = try task(claim.taskKey)
+        if end == .cannotWrite, last.epoch == claim.epoch, last.error?.code == TransferFailure.cannotWriteToFile.code {
+            return
+        }
         // A worker that cannot write does not know the total. Bytes that it has reported remain.
         try report(claim, total: max(total, try claimed(claim).bytesReceived))
         let task = try claimed(claim)

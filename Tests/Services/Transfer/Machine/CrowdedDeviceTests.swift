@@ -54,6 +54,25 @@ import TransferCore
         try life.submit(.report(claim, total: 500))
     }
 
+    @Test func `a repeated report of a full disk changes nothing, and is not stale`() throws {
+        var life = try life()
+        try life.submit(.openSession(app: "a", session: "s", SessionConfiguration()))
+        let request = TransferRequest(url: "http://files.example/1")
+        try life.submit(.download(app: "a", session: "s", request, resumes: true))
+        let taskKey = TaskKey(app: "a", session: "s", task: 1)
+        try receive(&life, taskKey)
+        let claim = AttemptClaim(taskKey, epoch: try #require(life.device.task(taskKey)?.epoch), worker: "m")
+        try life.submit(.fail(claim, total: 0, .cannotWrite))
+        let failed = life.device
+        try life.submit(.fail(claim, total: 0, .cannotWrite))
+        #expect(life.device.binary == failed.binary)
+        #expect(failed.task(taskKey)?.error?.code == TransferFailure.cannotWriteToFile.code)
+
+        let former = AttemptClaim(taskKey, epoch: claim.epoch - 1, worker: "m")
+        #expect(throws: TransferRefusal.staleAttempt) { try life.submit(.fail(former, total: 0, .cannotWrite)) }
+        #expect(throws: TransferRefusal.staleAttempt) { try life.submit(.fail(claim, total: 0, .timedOut)) }
+    }
+
     @Test func `a full device stores resume data only while there is room`() throws {
         var life = try life()
         let places = try fill(&life, headers: 4000)
