@@ -11,6 +11,13 @@ struct ClockRoutes: Sendable {
     let control: ClockControl
     let store: OpsStore
     let tail: LogTail
+    private let past = PastOrders()
+
+    init(control: ClockControl, store: OpsStore, tail: LogTail) {
+        self.control = control
+        self.store = store
+        self.tail = tail
+    }
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -41,7 +48,7 @@ struct ClockRoutes: Sendable {
             let idempotency = try call.request.idempotency(
                 of: try call.context.requireCaller(), call.context, content: content)
             let audit = try call.audit(.clockAdvanced, of: "clock", details: ["seconds": .double(advance.seconds)])
-            let wait = DeviceWait(for: .seconds(advance.waitForDevices), store: store, tail: tail)
+            let wait = DeviceWait(for: .seconds(advance.waitForDevices), store: store, tail: tail, past: past)
             let reading = try await asking {
                 try await endingWithTheService {
                     try await control.advance(
@@ -107,7 +114,7 @@ struct Advance: Record {
     /// The maximum real seconds for each step to settle.
     var timeout: Defaulted<Double> = 30.0
     /// The maximum real seconds for the answer to each order with a deadline and to each notification of a connected
-    /// device. The clock stands meanwhile. 0 waits for no device.
+    /// device. The clock stands meanwhile. 0 waits for no device. Only one advance waits for an order.
     var waitForDevices: Defaulted<Double> = 2.0
 
     enum Constraints {
@@ -122,6 +129,6 @@ struct Advance: Record {
 struct Advanced: Record {
     var now: Instant
     var settled = true
-    /// The connected devices that did not answer in time. An answer to a repeated request does not repeat them.
+    /// The connected devices that did not answer an order of this advance in time. An answer to a repeated request does not repeat them.
     var unanswered: [String] = []
 }

@@ -1,6 +1,9 @@
 import Contracts
 import EventLog
+import Foundation
+import OrderedCollections
 import Postgres
+import Synchronization
 import Timeline
 
 /// Waits, during an advance of the clock, for the answers of connected devices.
@@ -17,14 +20,17 @@ actor DeviceWait {
     private let store: OpsStore
     private let streams: OrderStreamStore
     private let tail: LogTail
+    private let past: PastOrders
     private var orders = OpenOrders()
     /// The offsets up to which the events are read, by partition; nil before the first read.
     private var positions: [Int: Int]?
     /// The names of the devices that did not answer in time.
     private(set) var unanswered: Set<String> = []
 
-    init(for patience: Duration, store: OpsStore, tail: LogTail) {
+    /// - Parameter past: the orders that earlier advances gave up.
+    init(for patience: Duration, store: OpsStore, tail: LogTail, past: PastOrders) {
         self.patience = patience
+        self.past = past
         self.store = store
         self.tail = tail
         streams = OrderStreamStore(pool: store.pool)
@@ -53,14 +59,17 @@ actor DeviceWait {
         let now = ContinuousClock.now
         var earliest: ContinuousClock.Instant?
         for device in devices {
-            for (order, since) in orders.devices[device] ?? [:]
+            for (order, begin) in orders.devices[device] ?? [:]
             where order.kind == .notification || connected.contains(device) {
-                let end = since + patience
-                guard end <= now else {
+                let isPast = past.contains(begin.event)
+                let end = begin.readAt + patience
+                guard isPast || end <= now else {
                     earliest = min(earliest ?? end, end)
                     continue
                 }
                 orders.giveUp(order, of: device)
+                if isPast { continue }
+                past.add(begin.event)
                 unanswered.insert(device.device ?? device.description)
             }
         }
@@ -97,6 +106,22 @@ actor DeviceWait {
             }
         }
         self.positions = positions
+    }
+}
+
+/// The orders that advances of this process gave up. A later advance does not wait for them again.
+final class PastOrders: Sendable {
+    /// The events that gave the orders, the oldest first.
+    private let events = Mutex(OrderedSet<UUID>())
+    private static let limit = 100_000
+
+    func contains(_ event: UUID) -> Bool { events.withLock { $0.contains(event) } }
+
+    func add(_ event: UUID) {
+        events.withLock { events in
+            events.append(event)
+            if events.count > Self.limit { events.removeFirst(Self.limit / 2) }
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 import Contracts
+import Foundation
 import Records
 
 /// An order or a notification that a device has not answered.
@@ -15,10 +16,17 @@ struct OpenOrder: Hashable {
     var name: String
 }
 
+/// The event that gave an order.
+struct OrderBegin {
+    var event: UUID
+    /// The real time at which the event was read.
+    var readAt: ContinuousClock.Instant
+}
+
 /// The orders with a deadline and the notifications that devices have not answered, by the events of the log.
 struct OpenOrders {
-    /// The open orders of each device, with the real time at which they were read.
-    private(set) var devices: [AggregateKey: [OpenOrder: ContinuousClock.Instant]] = [:]
+    /// The open orders of each device.
+    private(set) var devices: [AggregateKey: [OpenOrder: OrderBegin]] = [:]
 
     /// The types of events that give or end these orders.
     static let types: Set<String> = [
@@ -43,10 +51,11 @@ struct OpenOrders {
             try? Family(type: event.type, version: event.version, data: event.data)
         }
         var orders = devices[event.key] ?? [:]
+        let begin = OrderBegin(event: event.id, readAt: moment)
         switch event.source {
-        case LifecycleEvent.source: read(LifecycleEvent.self).map { orders.take($0, at: moment) }
-        case PushEvent.source: read(PushEvent.self).map { orders.take($0, at: moment) }
-        case TransferEvent.source: read(TransferEvent.self).map { orders.take($0, at: moment) }
+        case LifecycleEvent.source: read(LifecycleEvent.self).map { orders.take($0, begin) }
+        case PushEvent.source: read(PushEvent.self).map { orders.take($0, begin) }
+        case TransferEvent.source: read(TransferEvent.self).map { orders.take($0, begin) }
         default: return
         }
         devices[event.key] = orders.isEmpty ? nil : orders
@@ -59,11 +68,11 @@ struct OpenOrders {
     }
 }
 
-extension [OpenOrder: ContinuousClock.Instant] {
+extension [OpenOrder: OrderBegin] {
     private mutating func open(
-        _ kind: OpenOrder.Kind, _ name: String, of app: String?, at moment: ContinuousClock.Instant
+        _ kind: OpenOrder.Kind, _ name: String, of app: String?, _ begin: OrderBegin
     ) {
-        self[OpenOrder(app: app ?? "", kind: kind, name: name)] = moment
+        self[OpenOrder(app: app ?? "", kind: kind, name: name)] = begin
     }
 
     private mutating func close(_ kind: OpenOrder.Kind, _ name: String, of app: String?) {
@@ -74,26 +83,26 @@ extension [OpenOrder: ContinuousClock.Instant] {
         self = filter { !($0.key.app == app ?? "" && kinds.contains($0.key.kind)) }
     }
 
-    fileprivate mutating func take(_ event: LifecycleEvent, at moment: ContinuousClock.Instant) {
+    fileprivate mutating func take(_ event: LifecycleEvent, _ begin: OrderBegin) {
         switch event {
         case .deviceDeregistered: self = filter { $0.key.kind == .notification }
         case .appLaunched(let event):
             guard event.deadline != nil else { return }
-            open(.callback, Callback.didFinishLaunching.rawValue, of: event.app, at: moment)
+            open(.callback, Callback.didFinishLaunching.rawValue, of: event.app, begin)
         case .appActivated(let event): close([.callback], of: event.app)
         case .appBackgrounded(let event):
             guard event.deadline != nil, let callback = event.callbacks.last else { return }
-            open(.callback, callback.rawValue, of: event.app, at: moment)
+            open(.callback, callback.rawValue, of: event.app, begin)
         case .appTerminating(let event):
             close([.callback, .expiration], of: event.app)
-            open(.callback, Callback.willTerminate.rawValue, of: event.app, at: moment)
+            open(.callback, Callback.willTerminate.rawValue, of: event.app, begin)
         case .appTerminated(let event):
             close([.callback, .expiration, .wake, .taskExpiration], of: event.app)
         case .callbackCompleted(let event): close(.callback, event.callback.rawValue, of: event.app)
-        case .taskExpiring(let event): open(.expiration, event.task, of: event.app, at: moment)
+        case .taskExpiring(let event): open(.expiration, event.task, of: event.app, begin)
         case .taskEnded(let event): close(.expiration, event.task, of: event.app)
-        case .appWoken(let event): open(.wake, event.wake, of: event.app, at: moment)
-        case .wakeExpiring(let event): open(.taskExpiration, event.wake, of: event.app, at: moment)
+        case .appWoken(let event): open(.wake, event.wake, of: event.app, begin)
+        case .wakeExpiring(let event): open(.taskExpiration, event.wake, of: event.app, begin)
         case .wakeCompleted(let event): closeWake(event.wake, of: event.app)
         case .wakeExpired(let event): closeWake(event.wake, of: event.app)
         default: return
@@ -105,10 +114,10 @@ extension [OpenOrder: ContinuousClock.Instant] {
         close(.taskExpiration, wake, of: app)
     }
 
-    fileprivate mutating func take(_ event: PushEvent, at moment: ContinuousClock.Instant) {
+    fileprivate mutating func take(_ event: PushEvent, _ begin: OrderBegin) {
         switch event {
         // A delivery needs a connection.
-        case .notificationDelivered(let event): open(.notification, event.notification, of: event.app, at: moment)
+        case .notificationDelivered(let event): open(.notification, event.notification, of: event.app, begin)
         case .notificationAcknowledged(let event): close(.notification, event.notification, of: event.app)
         case .notificationStored(let event): close(.notification, event.notification, of: event.app)
         case .notificationReplaced(let event): close(.notification, event.notification, of: event.app)
@@ -120,13 +129,13 @@ extension [OpenOrder: ContinuousClock.Instant] {
         }
     }
 
-    fileprivate mutating func take(_ event: TransferEvent, at moment: ContinuousClock.Instant) {
+    fileprivate mutating func take(_ event: TransferEvent, _ begin: OrderBegin) {
         switch event {
-        case .downloadFinished(let event): openTransfer("file", event, at: moment)
+        case .downloadFinished(let event): openTransfer("file", event, begin)
         case .downloadReturned(let event): closeTransfer("file", event)
-        case .challengePresented(let event): openTransfer("challenge", event, at: moment)
+        case .challengePresented(let event): openTransfer("challenge", event, begin)
         case .challengeAnswered(let event): closeTransfer("challenge", event)
-        case .delayedRequestPresented(let event): openTransfer("request", event, at: moment)
+        case .delayedRequestPresented(let event): openTransfer("request", event, begin)
         case .delayedRequestAnswered(let event): closeTransfer("request", event)
         case .taskCompleted(let event):
             closeTransfer("challenge", event)
@@ -136,9 +145,9 @@ extension [OpenOrder: ContinuousClock.Instant] {
     }
 
     private mutating func openTransfer(
-        _ what: String, _ event: some TransferTaskEventData, at moment: ContinuousClock.Instant
+        _ what: String, _ event: some TransferTaskEventData, _ begin: OrderBegin
     ) {
-        open(.transfer, event.orderName(what), of: event.app, at: moment)
+        open(.transfer, event.orderName(what), of: event.app, begin)
     }
 
     private mutating func closeTransfer(_ what: String, _ event: some TransferTaskEventData) {

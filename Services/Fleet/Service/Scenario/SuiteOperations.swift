@@ -51,6 +51,8 @@ actor SuiteOperations {
 
     /// Advances the virtual clock, and waits until all services have settled.
     ///
+    /// It does not wait for the answers of devices: those of a run answer after the advance, while the clock stands.
+    ///
     /// - Parameter step: whether to stop at the first deadline of a service.
     /// - Returns: the suite time.
     static func advance(_ client: SuiteClient, address: String, by interval: Interval, step: Bool) async throws
@@ -58,6 +60,7 @@ actor SuiteOperations {
     {
         var body: [JSON.Member] = [
             .init("seconds", .double(interval.seconds)), .init("timeout", .double(patience)),
+            .init("waitForDevices", 0),
         ]
         if step { body.append(.init("steps", 1)) }
         let document = try await send(client, "POST", address + "/v1/clock/advance", .object(body))

@@ -36,8 +36,12 @@ import Timeline
                     ])
                 #expect(ContinuousClock.now - began >= .seconds(1))
                 // The wake of b was given up: the next advance does not wait for it again.
-                let again = try await fixture.advance(#"{"seconds":1,"waitForDevices":0}"#)
+                let again = try await fixture.advance(#"{"seconds":1,"waitForDevices":0.1}"#)
                 #expect(again.json["unanswered"] == [])
+                // A new order of the same device is waited for.
+                try await fixture.wake("b", at: start + .seconds(601))
+                let third = try await fixture.advance(#"{"seconds":1,"waitForDevices":0.1}"#)
+                #expect(third.json["unanswered"] == ["b"])
             }
         }
     }
@@ -47,7 +51,8 @@ import Timeline
             let start = try await fixture.freeze()
             try await fixture.wake("a", at: start)
             try await fixture.connect(.device(.device("a")))
-            let wait = DeviceWait(for: .seconds(60), store: OpsStore(pool: fixture.pool), tail: fixture.tail)
+            let wait = DeviceWait(
+                for: .seconds(60), store: OpsStore(pool: fixture.pool), tail: fixture.tail, past: PastOrders())
             let heads = try await fixture.tail.heads()
             async let settled = wait.settled(at: heads)
             // It would name the device if it did not read the answer.
@@ -74,7 +79,8 @@ import Timeline
                 try await fixture.wake(device, at: start)
             }
             try await fixture.connect(.fleet("f"))
-            let wait = DeviceWait(for: .milliseconds(50), store: OpsStore(pool: fixture.pool), tail: fixture.tail)
+            let wait = DeviceWait(
+                for: .milliseconds(50), store: OpsStore(pool: fixture.pool), tail: fixture.tail, past: PastOrders())
             _ = try await wait.settled(at: try await fixture.tail.heads())
             #expect(await wait.unanswered == ["known", "new"])
         }
@@ -87,7 +93,8 @@ import Timeline
             (delivered.app, delivered.notification) = ("app", "n-1")
             try await fixture.owner.append(
                 ForeignEvent(delivered, to: "a", at: start), partitions: OpsFixture.partitions)
-            let wait = DeviceWait(for: .milliseconds(50), store: OpsStore(pool: fixture.pool), tail: fixture.tail)
+            let wait = DeviceWait(
+                for: .milliseconds(50), store: OpsStore(pool: fixture.pool), tail: fixture.tail, past: PastOrders())
             _ = try await wait.settled(at: try await fixture.tail.heads())
             #expect(await wait.unanswered == ["a"])
         }
@@ -99,7 +106,8 @@ import Timeline
             try await fixture.wake("a", at: start)
             try await fixture.connect(.device(.device("a")))
             try await fixture.sql("UPDATE bus.order_streams SET expires = clock_timestamp() - interval '1 second'")
-            let wait = DeviceWait(for: .seconds(60), store: OpsStore(pool: fixture.pool), tail: fixture.tail)
+            let wait = DeviceWait(
+                for: .seconds(60), store: OpsStore(pool: fixture.pool), tail: fixture.tail, past: PastOrders())
             #expect(try await !wait.settled(at: try await fixture.tail.heads()))
         }
     }
