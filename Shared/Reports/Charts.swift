@@ -33,8 +33,8 @@ enum Charts {
     ///
     /// - Parameters:
     ///   - states: the states from the bottom to the top, each with the mean number of apps in each step.
-    ///   - labels: the texts below the time axis, each with its step.
-    static func stack(_ states: [(name: String, counts: [Double])], labels: [(step: Int, text: String)]) -> String {
+    ///   - labels: the texts below the time axis, each with its place in steps.
+    static func stack(_ states: [(name: String, counts: [Double])], labels: [(step: Double, text: String)]) -> String {
         let steps = states.map(\.counts.count).max() ?? 0
         let sums = (0..<steps).map { step in states.reduce(0.0) { $0 + $1.counts[step] } }
         guard let most = sums.max(), most > 0 else { return "" }
@@ -57,7 +57,8 @@ enum Charts {
             floor = top
         }
         for label in labels {
-            body += #"<text x="\#(x(label.step).short)" y="\#((height + 28).short)">\#(label.text)</text>"#
+            let x = (left + width * label.step / Double(steps)).short
+            body += #"<text x="\#(x)" y="\#((height + 28).short)">\#(label.text)</text>"#
         }
         let names = states.map(\.name).joined(separator: ", ")
         return svg(1000, 244, "Apps by state over time: \(names)", body)

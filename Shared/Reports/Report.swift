@@ -8,18 +8,22 @@ public struct Report: Record, Equatable {
     public var begin = Instant.epoch
     /// Moved bytes by kind of network.
     public var bytes: OrderedDictionary<String, Int> = [:]
-    /// Whether the range is whole. A simulation that is interrupted covers a part of its scenario.
+    /// Whether the range is whole. A simulation or run that is interrupted covers a part of its scenario.
     public var complete = true
     public var devices = 0
     public var events = 0
     public var expectations: [ExpectationReport] = []
-    /// The kinds of faults in the scenario that have no effect in a simulation.
+    /// The kinds of faults in the scenario that had no effect.
     public var ignoredFaults: [String] = []
     /// A push is late if its delay is longer.
     public var lateAfter = Interval.seconds(30)
     public var name = ""
+    /// The offsets of ``timeZone`` in the range.
+    public var offsets: [ReportOffset] = []
     /// Openings of apps by the hour of the device's day.
     public var openingsByHour: [Int] = []
+    /// The source of the figures.
+    public var origin = ReportOrigin.simulation
     /// The worst pushes, with the events that led to their outcomes.
     public var pushes: [PushHistory] = []
     /// The disputed rules that were as in the source documents (`readings` of the file of profiles).
@@ -34,10 +38,22 @@ public struct Report: Record, Equatable {
     /// The SHA-256 of all events.
     public var sha256: String?
     public var states = StateHistory()
+    /// The time zone of the times in the page: that of most devices; UTC without it. All other times are UTC.
+    public var timeZone: String?
     public var until = Instant.epoch
     public var violations: [String] = []
 
     public init() {}
+}
+
+/// The source of the figures of a report.
+public enum ReportOrigin: String, WireEnum {
+    /// `fleet simulate` and `fleet compare`.
+    case simulation
+    /// `fleet run --scenario`.
+    case run
+    /// A time range of the log: `GET /v1/reports` of `ops`.
+    case log
 }
 
 /// The figures of an app. Durations are percentiles in seconds, `p100` is the largest.
@@ -150,7 +166,21 @@ public struct PushStep: Record, Equatable {
     public var at = Instant.epoch
     /// The event of another service that led to this one.
     public var cause: String?
+    /// The earlier events that explain a wait or an end, such as the disconnection or the wakes that spent the budget.
+    public var reasons: [PushStepReason] = []
     public var status = ""
+    /// The end of a wait, as the push service expects it.
+    public var until: Instant?
+
+    public init() {}
+}
+
+/// An earlier event that explains an event of a notification.
+public struct PushStepReason: Record, Equatable {
+    public var at = Instant.epoch
+    /// The type of the event, with the words of its data.
+    public var event = ""
+    public var reason = PushReasonKind.disconnection
 
     public init() {}
 }

@@ -41,9 +41,9 @@ extension Report {
     fileprivate var context: [String: Any] {
         var context: [String: Any] = [
             "style": ReportPage.style,
-            "name": name, "complete": complete, "until": until.minute,
+            "name": name, "complete": complete, "until": clock.minute(until), "zone": clock.sentence,
             "devices": "\(devices.grouped) \(devices == 1 ? "device" : "devices")",
-            "range": "\(begin.minute) to \(until.minute) UTC", "events": "\(events.grouped) events",
+            "range": "\(clock.minute(begin)) to \(clock.minute(until))", "events": "\(events.grouped) events",
             "expectations": expectations.map { item in
                 [
                     "class": item.met ? "good" : "bad", "mark": item.met ? "✓" : "✕",
@@ -54,7 +54,7 @@ extension Report {
             "verdicts": Verdict.allCases.map(\.members), "apps": apps.map(\.context),
             "openings": openingsByHour.reduce(0, +).grouped, "refreshes": refreshesByHour.reduce(0, +).grouped,
             "hoursChart": Charts.hours(openingsByHour, refreshesByHour),
-            "statesChart": states.chart(from: begin), "stateNames": Array(states.seconds.keys),
+            "statesChart": states.chart(from: begin, until: until, clock), "stateNames": Array(states.seconds.keys),
             "step": Interval.seconds(Double(states.stepSeconds)).text, "costs": costs,
         ]
         let rows = apps.flatMap { app in app.pushes.map { (app.id, $0) } }
@@ -63,15 +63,19 @@ extension Report {
         context["rows"] = rows.map { app, row in row.context(of: app, reasons) }
         context["notes"] = rows.compactMap { app, row in row.note(of: app) }
         context["hasReasons"] = !reasons.isEmpty
-        context["reasons"] = reasons.map { $0.context(self) }
+        context["groups"] = OrderedDictionary(grouping: reasons, by: \.group).map { group, reasons in
+            ["group": group, "reasons": reasons.map { $0.context(self) }] as [String: Any]
+        }
         context["hasHistories"] = !pushes.isEmpty
-        context["histories"] = pushes.enumerated().map { $1.context(isOpen: $0 == 0) }
+        context["histories"] = pushes.enumerated().map { $1.context(isOpen: $0 == 0, clock) }
         context["seed"] = seed
         context["sha256"] = sha256
-        // Only a simulation writes files.
-        context["hasFiles"] = sha256 != nil
+        context["source"] = origin.word
+        context["command"] = origin.command
         return context
     }
+
+    private var clock: LocalClock { LocalClock(zone: timeZone, offsets: offsets) }
 
     /// A reason for pushes that are not in time.
     fileprivate struct Reason {
@@ -83,6 +87,8 @@ extension Report {
 
         /// The fragment of its address.
         var id: String { ["reason", verdict.rawValue, app, content, why].joined(separator: "-").fragment }
+        /// The fragment of all reasons for its verdict on the pushes of its app with its content.
+        var group: String { ["reasons", verdict.rawValue, app, content].joined(separator: "-").fragment }
     }
 
     fileprivate var reasons: [Reason] {
@@ -107,6 +113,20 @@ extension Report {
         ])
         costs += refusedCalls.map { ["name": "Refused calls, \($0.key)", "value": $0.value.grouped] }
         return costs
+    }
+}
+
+extension ReportOrigin {
+    /// The word of a sentence.
+    fileprivate var word: String { rawValue }
+
+    /// The command that writes the figures as files; nil for a report of `ops`.
+    fileprivate var command: String? {
+        switch self {
+        case .simulation: "fleet simulate FILE --report DIR"
+        case .run: "fleet run --scenario FILE --report DIR"
+        case .log: nil
+        }
     }
 }
 
@@ -139,7 +159,7 @@ extension PushReport {
         ]
         for (name, verdict) in [("lateLink", Verdict.late), ("neverLink", .never)] {
             let reason = reasons.first { $0.app == app && $0.content == content && $0.verdict == verdict }
-            context[name] = reason.map { "#" + $0.id }
+            context[name] = reason.map { "#" + $0.group }
         }
         return context
     }
@@ -159,21 +179,41 @@ extension PushHistory {
     /// The fragment of its address.
     fileprivate var id: String { "push-\(notification)".fragment }
 
-    fileprivate func context(isOpen: Bool) -> [String: Any] {
+    fileprivate func context(isOpen: Bool, _ clock: LocalClock) -> [String: Any] {
         let verdict = Verdict(rawValue: verdict) ?? .never
         let delay = arrivedAt.map { ($0 - sentAt).text }
         var context: [String: Any] = [
-            "id": id, "open": isOpen, "app": app, "content": content, "device": device, "sentAt": sentAt.second,
+            "id": id, "open": isOpen, "app": app, "content": content, "device": device, "sentAt": clock.element(sentAt),
             "notification": notification, "summary": delay.map { "\(why), after \($0)" } ?? why,
             "steps": steps.map { step in
-                var context: [String: Any] = ["at": step.at.second, "status": step.status]
+                var context: [String: Any] = ["at": clock.element(step.at), "status": step.status]
                 context["cause"] = step.cause
+                context["limit"] = step.until.map(clock.element)
+                context["explanations"] = step.reasons.map { reason in
+                    ["at": clock.element(reason.at), "word": reason.reason.word, "event": reason.event]
+                }
                 return context
             },
             "end": delay.map { "Arrived, \($0) after it was sent" } ?? "Did not arrive: \(why)",
         ]
-        context["endAt"] = (arrivedAt ?? steps.last?.at ?? sentAt).second
+        context["endAt"] = clock.element(arrivedAt ?? steps.last?.at ?? sentAt)
         return context.merging(verdict.members) { $1 }
+    }
+}
+
+extension PushReasonKind {
+    /// The kind in words.
+    fileprivate var word: String {
+        switch self {
+        case .appEnd: "End of the app"
+        case .budget: "Paid from the silent budget"
+        case .conditions: "Conditions of the device"
+        case .disconnection: "End of the connection"
+        case .refusal: "Refusal of the wake"
+        case .replacement: "Newer push"
+        case .settings: "Settings of the app"
+        case .wait: "Wait"
+        }
     }
 }
 
@@ -194,14 +234,19 @@ extension AppReport {
 }
 
 extension StateHistory {
-    /// The chart, with a label for each day, or for every third hour of a single day.
-    fileprivate func chart(from begin: Instant) -> String {
+    /// The most labels of the time axis.
+    private static let mostLabels: Int64 = 10
+
+    /// The chart, with labels at local midnights, or at every third hour of at most two days.
+    fileprivate func chart(from begin: Instant, until end: Instant, _ clock: LocalClock) -> String {
         let steps = seconds.values.map(\.count).max() ?? 0
         guard stepSeconds > 0, steps > 0 else { return "" }
-        let pause = steps * stepSeconds > 2 * 86_400 ? 86_400 : 3 * 3600
-        let labels = stride(from: 0, to: steps, by: Swift.max(1, pause / stepSeconds)).map { step in
-            let time = begin + .seconds(Double(step * stepSeconds))
-            return (step, pause == 86_400 ? String(time.minute.prefix(10)) : String(time.minute.suffix(5)))
+        let days = (end - begin).milliseconds / Interval.days(1).milliseconds
+        let showsDays = end - begin > .days(2)
+        let length: Interval = showsDays ? .days(days / Self.mostLabels + 1) : .hours(days > 0 ? 6 : 3)
+        let labels = clock.marks(each: length, from: begin, until: end).map { mark in
+            let text = clock.minute(mark)
+            return ((mark - begin).seconds / Double(stepSeconds), String(showsDays ? text.prefix(10) : text.suffix(5)))
         }
         let counts = seconds.map { name, seconds in (name, seconds.map { Double($0) / Double(stepSeconds) }) }
         return Charts.stack(counts, labels: labels)
@@ -228,11 +273,4 @@ extension Interval {
         let first = parts.firstIndex { $0.0 > 0 } ?? 3
         return parts[first...].prefix(2).filter { $0.0 > 0 }.map { "\($0) \($1)" }.joined(separator: " ")
     }
-}
-
-extension Instant {
-    /// The date and the time to a second, in UTC.
-    fileprivate var second: String { String(description.prefix(19)).replacing("T", with: " ") }
-    /// The date and the time to a minute, in UTC.
-    fileprivate var minute: String { String(second.prefix(16)) }
 }

@@ -18,6 +18,35 @@ import Testing
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
+    /// The validator is the one of Python's jsonschema, which knows nothing of this project.
+    @Test func `the schema of scenarios accepts the ready ones and refuses a fault`() async throws {
+        let printed = try ChildProcess.start(ChildProcess.product("fleet"), ["scenario", "schema"])
+        #expect(try await printed.exit() == .exited(0))
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let schema = folder.appendingPathComponent("schema.json").path
+        try printed.output.lines.joined(separator: "\n").write(toFile: schema, atomically: true, encoding: .utf8)
+        let checker = try await python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
+        func check(_ arguments: [String]) async throws -> (ok: Bool, text: String) {
+            let check = try ChildProcess.start(checker, arguments)
+            return (try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
+        }
+        let metaschema = try await check(["--check-metaschema", schema])
+        #expect(metaschema.ok, "\(metaschema.text)")
+        let scenarios = Self.root + "/deploy/scenarios"
+        let names = try FileManager.default.contentsOfDirectory(atPath: scenarios).filter { $0.hasSuffix(".yaml") }
+        let ready = try await check(["--schemafile", schema] + names.map { scenarios + "/" + $0 })
+        #expect(ready.ok && names.count == 8, "\(ready.text)")
+        let text = try String(contentsOfFile: scenarios + "/morning-herd.yaml", encoding: .utf8)
+        for (right, wrong) in [("send: silent", "send: quiet"), ("share:", "shares:"), ("count: ", "count: -")] {
+            try #require(text.contains(right), "\(right)")
+            let file = folder.appendingPathComponent("wrong.yaml").path
+            try text.replacing(right, with: wrong).write(toFile: file, atomically: true, encoding: .utf8)
+            #expect(try await !check(["--schemafile", schema, file]).ok, "\(wrong)")
+        }
+    }
+
     /// Images are pinned, no container runs as root, secrets are files, health checks and start order are right.
     ///
     /// Each variable of the compose file and of `deploy/up` is a setting of its service. Each setting of `--help` is

@@ -112,36 +112,34 @@ extension DeviceSimulation {
     private mutating func arrive(_ id: String, at time: Instant, _ context: inout PartitionContext) {
         guard let push = awaited.removeValue(forKey: id) else { return }
         let why = trails.lastWait(of: id) ?? "Under way"
-        let steps = trails.end(id)
+        let trail = trails.end(id)
         context.figures[push.app][push.content].delays.append(time - push.sentAt)
         guard time - push.sentAt > context.plan.scenario.lateAfter.interval else { return }
         context.figures[push.app][push.content].late[why, default: 0] += 1
-        var history = history(of: id, push, steps, context)
+        var history = history(of: id, push, context)
         history.verdict = "late"
         history.why = why
         history.arrivedAt = time
-        context.figures[push.app][push.content].worst.add(history)
+        context.figures[push.app][push.content].worst.add(history) { trail.steps }
     }
 
     private mutating func lose(_ id: String, _ why: String, _ context: inout PartitionContext) {
         guard let push = awaited.removeValue(forKey: id) else { return }
         context.figures[push.app][push.content].never[why, default: 0] += 1
-        var history = history(of: id, push, trails.end(id), context)
+        let trail = trails.end(id)
+        var history = history(of: id, push, context)
         history.verdict = "never"
         history.why = why
-        context.figures[push.app][push.content].worst.add(history)
+        context.figures[push.app][push.content].worst.add(history) { trail.steps }
     }
 
-    private func history(
-        of id: String, _ push: AwaitedPush, _ steps: [PushStep], _ context: PartitionContext
-    ) -> PushHistory {
+    private func history(of id: String, _ push: AwaitedPush, _ context: PartitionContext) -> PushHistory {
         var history = PushHistory()
         history.app = context.plan.scenario.apps[push.app].id
         history.content = push.content.rawValue
         history.device = device.name
         history.notification = id
         history.sentAt = push.sentAt
-        history.steps = steps
         return history
     }
 

@@ -54,7 +54,7 @@ extension DeviceSimulation {
         guard let code = try submit(.receive(incoming), &context), awaited.removeValue(forKey: push.id) != nil else {
             return
         }
-        _ = trails.end(push.id)
+        trails.end(push.id)
         context.figures[app][send.send].refused[code, default: 0] += 1
     }
 }

@@ -1,6 +1,7 @@
 public import Contracts
 import LifecycleCore
 import PushCore
+import Reports
 public import Scenarios
 public import Timeline
 
@@ -88,6 +89,7 @@ public struct LogReport {
         for index in devices.indices { devices[index].finish(at: end, &context) }
         var report = SimulationReport(
             plan, until: end, events: events, digest: "", context.figures, violations: [], .standard)
+        report.origin = .run
         // `fleet` kills services in a suite.
         report.ignoredFaults.removeAll { $0 == "kill" }
         return report

@@ -19,7 +19,9 @@ extension SimulationReport {
         report.ignoredFaults = ignoredFaults
         report.lateAfter = lateAfter
         report.name = name
+        report.offsets = offsets
         report.openingsByHour = figures.openings
+        report.origin = origin
         report.pushes = figures.apps.flatMap { $0.rows.flatMap(\.figures.worst.all) }
         report.readings = documentedRules.map(\.rawValue)
         report.refreshAndTaskMillijoules = figures.energy
@@ -28,6 +30,7 @@ extension SimulationReport {
         report.seed = String(seed)
         report.sha256 = digest.isEmpty ? nil : digest
         report.states = figures.states.history
+        report.timeZone = timeZone
         report.until = until
         report.violations = violations.map(\.description)
         return report
@@ -60,6 +63,7 @@ extension SimulationReport {
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in this run") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }
         for violation in violations.prefix(10) { lines.append("  \(violation)") }
+        if !isGood { lines.append("  --seed \(seed) repeats it") }
         lines.append("  \(events) events" + (digest.isEmpty ? "" : ", SHA-256 \(digest)"))
         return lines.joined(separator: "\n")
     }

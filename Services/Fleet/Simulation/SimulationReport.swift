@@ -1,4 +1,5 @@
 public import Contracts
+public import Reports
 public import Scenarios
 public import Timeline
 
@@ -20,14 +21,20 @@ public struct SimulationReport: Sendable {
     public let violations: [Violation]
     /// The expectations of the scenario, with the measured values.
     public let expectations: [ExpectationOutcome]
-    /// The kinds of faults in the scenario that a simulation does not have.
+    /// The kinds of faults in the scenario that had no effect.
     public internal(set) var ignoredFaults: [String]
 
     /// The disputed rules for which the simulation followed the source documents.
     public let documentedRules: [DisputedRule]
 
+    /// A simulation, or a run in a suite.
+    public internal(set) var origin = ReportOrigin.simulation
+
     let figures: Figures
     let apps: [String]
+    /// The time zone of most devices, with its offsets in the simulated time.
+    let timeZone: String
+    let offsets: [ReportOffset]
     let lateAfter: Interval
 
     init(
@@ -48,6 +55,9 @@ public struct SimulationReport: Sendable {
         self.figures = figures
         apps = scenario.apps.map(\.id)
         lateAfter = scenario.lateAfter.interval
+        let zone = plan.providerZone.name
+        timeZone = zone
+        offsets = [ReportOffset](from: plan.begin, until: until) { plan.offset(of: zone, at: $0) }
         expectations = scenario.expect.map { ExpectationOutcome($0, scenario, figures) }
         ignoredFaults = Set(
             scenario.faults.compactMap { fault in

@@ -2,12 +2,10 @@ import Contracts
 import EventLog
 import Foundation
 import Records
+import Reports
 
 /// Finds the events that explain what happened to a notification.
 struct PushReasons: Sendable {
-    /// The charges that explain a spent budget: an app may have three wakes at once.
-    private static let charges = 3
-
     let queries: LogQueries
     let store: OpsStore
 
@@ -15,7 +13,7 @@ struct PushReasons: Sendable {
     func reasons(of event: Event) async throws -> [PushReason] {
         var found: [PushReason] = []
         for source in sources(of: event) {
-            found += try await reasons(from: source, before: event)
+            found += try await events(from: source, before: event).map(PushReason.init)
             guard case .wait(let notification) = source, let wait = try await wait(of: notification, before: event)
             else { continue }
             found += try await reasonsWithoutWait(of: wait)
@@ -41,7 +39,19 @@ struct PushReasons: Sendable {
         var found: [PushReason] = []
         for source in sources(of: event) {
             if case .wait = source { continue }
-            found += try await reasons(from: source, before: event)
+            found += try await events(from: source, before: event).map(PushReason.init)
+        }
+        return found
+    }
+
+    /// Returns the events that explain an event of a notification, without its cause and its own earlier events.
+    func explanations(of event: Event, _ known: PushEvent) async throws -> [(kind: PushReasonKind, event: Event)] {
+        var found: [(kind: PushReasonKind, event: Event)] = []
+        for source in known.reasonSources {
+            switch source {
+            case .cause, .wait: continue
+            case .latest, .charges, .received: found += try await events(from: source, before: event)
+            }
         }
         return found
     }
@@ -54,21 +64,23 @@ struct PushReasons: Sendable {
         return known.reasonSources
     }
 
-    private func reasons(from source: PushReasonSource, before event: Event) async throws -> [PushReason] {
+    private func events(
+        from source: PushReasonSource, before event: Event
+    ) async throws -> [(kind: PushReasonKind, event: Event)] {
         switch source {
         case .cause(let kind):
             guard let id = event.causation, let cause = try await queries.event(id: id) else { return [] }
-            return [PushReason(kind, cause)]
+            return [(kind, cause)]
         case .latest(let kind, let type, let app):
-            return try await latest(type, app, 1, before: event).map { PushReason(kind, $0) }
-        case .charges(let app): return try await charges(of: app, before: event).map { PushReason(.budget, $0) }
+            return try await latest(type, app, 1, before: event).map { (kind, $0) }
+        case .charges(let app): return try await charges(of: app, before: event).map { (.budget, $0) }
         case .received(let notification):
             guard let position = try await store.push(notification, lateAfter: 0)?.position,
                 let newer = try await queries.event(partition: position.partition, offset: position.offset)
             else { return [] }
-            return [PushReason(.replacement, newer)]
+            return [(.replacement, newer)]
         case .wait(let notification):
-            return try await wait(of: notification, before: event).map { [PushReason(.wait, $0)] } ?? []
+            return try await wait(of: notification, before: event).map { [(.wait, $0)] } ?? []
         }
     }
 
@@ -85,7 +97,9 @@ struct PushReasons: Sendable {
     private func charges(of app: String?, before event: Event) async throws -> [Event] {
         var refunded: Set<String> = []
         var charges: [Event] = []
-        for found in try await latest(PushEvent.BudgetChanged.type, app, 4 * Self.charges, before: event) {
+        for found in try await latest(
+            PushEvent.BudgetChanged.type, app, 4 * PushReasonSource.mostCharges, before: event)
+        {
             guard let change = try? PushEvent.BudgetChanged(jsonBytes: found.data) else { continue }
             if !change.charged {
                 refunded.insert(change.notification)
@@ -93,7 +107,7 @@ struct PushReasons: Sendable {
                 charges.append(found)
             }
         }
-        return Array(charges.prefix(Self.charges))
+        return Array(charges.prefix(PushReasonSource.mostCharges))
     }
 
     /// Returns the latest events of a type about a device, newest first.

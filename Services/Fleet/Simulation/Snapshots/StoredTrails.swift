@@ -8,6 +8,8 @@ import Timeline
 
 /// The trails of pushes in a snapshot.
 struct StoredTrails: Record {
+    /// The events that explain later ones, in their order of restoration.
+    var notes: [StoredNote] = []
     var recent: [StoredEvent] = []
     var steps: OrderedDictionary<String, [StoredStep]> = [:]
 }
@@ -17,6 +19,26 @@ struct StoredStep: Record {
     var step = PushStep()
     /// The status, if it is a wait.
     var wait: String?
+}
+
+/// An event of `push` in a snapshot that explains later ones.
+struct StoredNote: Record {
+    var at = Instant.epoch
+    var data = ""
+    var type = ""
+    var version = 1
+}
+
+extension StoredNote {
+    init(_ note: PushExplanations.Note) {
+        at = note.at
+        data = String(decoding: note.data.jsonBytes, as: UTF8.self)
+        type = Swift.type(of: note.data).type
+        version = Swift.type(of: note.data).version
+    }
+
+    /// The event; nil if it has another form than this version knows.
+    var event: PushEvent? { try? PushEvent(type: type, version: version, data: Array(data.utf8)) }
 }
 
 /// An event in a snapshot, without what only the log needs.

@@ -88,7 +88,9 @@ struct ReportRoutes: Sendable {
 
         var report = Report()
         report.begin = query.from
+        report.origin = .log
         report.until = query.to
+        report.add(Self.commonZone(devices.map(\.value)), known)
         report.devices = devices.count
         report.lateAfter = query.lateAfter
         report.name = query.fleet.map { "Fleet \($0)" } ?? "All devices"
@@ -100,10 +102,18 @@ struct ReportRoutes: Sendable {
         return report
     }
 
+    /// Returns the time zone of most devices. A device without one has UTC.
+    private static func commonZone(_ names: [String?]) -> String {
+        var counts: [String: Int] = [:]
+        for name in names { counts[name ?? "UTC", default: 0] += 1 }
+        return counts.min { (-$0.value, $0.key) < (-$1.value, $1.key) }?.key ?? "UTC"
+    }
+
     /// Returns the history of a notification with the events that led to its outcome.
     private func history(of push: OpsStore.WorstPush) async throws -> PushHistory {
         var history = push.history
         guard let last = try await queries.event(id: push.event) else { return history }
+        let reasons = PushReasons(queries: queries, store: store)
         for event in try await store.steps(of: push, upTo: last.offset) {
             // A newer program may have written an event that this one can't read.
             guard let known = try? PushEvent(type: event.type, version: event.version, data: event.data),
@@ -112,13 +122,24 @@ struct ReportRoutes: Sendable {
             var cause: Event?
             if let id = event.causation { cause = try await queries.event(id: id) }
             history.steps.append(
-                PushStep(at: event.time, status, cause: cause?.source == PushEvent.source ? nil : cause))
+                PushStep(
+                    at: event.time, status, cause: cause?.source == PushEvent.source ? nil : cause,
+                    try await reasons.explanations(of: event, known).map { PushStepReason($0.kind, $0.event) }))
         }
         return history
     }
 }
 
 extension Report {
+    fileprivate mutating func add(_ name: String, _ zones: [String: TimeZone?]) {
+        let zone = zones[name] ?? nil
+        timeZone = zone == nil ? "UTC" : name
+        offsets = [ReportOffset](from: begin, until: until) { instant in
+            let date = Date(timeIntervalSince1970: Double(instant.milliseconds) / 1000)
+            return .seconds(Int64(zone?.secondsFromGMT(for: date) ?? 0))
+        }
+    }
+
     fileprivate mutating func add(_ figures: LogFigures) {
         bytes = OrderedDictionary(sorting: figures.bytes)
         events = figures.events

@@ -17,7 +17,7 @@ extension OpsStore {
         var event: UUID
     }
 
-    /// The most late notifications of an app and type, and the most for each reason not to arrive.
+    /// The most late notifications of an app and type, and the most for each reason to be late or not to arrive.
     private static let mostLate = 10
     private static let mostOfReason = 3
 
@@ -62,10 +62,13 @@ extension OpsStore {
             j.arrived_at, j.event
         FROM (
             SELECT j.*, row_number() OVER (
-                PARTITION BY j.app_name, j.type, j.verdict, CASE j.verdict WHEN 'never' THEN j.why END
-                ORDER BY j.delay DESC, j.sent_at, j.key, j.notification COLLATE "C") AS place
+                    PARTITION BY j.app_name, j.type, j.verdict
+                    ORDER BY j.delay DESC, j.sent_at, j.key, j.notification COLLATE "C") AS place,
+                row_number() OVER (
+                    PARTITION BY j.app_name, j.type, j.verdict, j.why
+                    ORDER BY j.delay DESC, j.sent_at, j.key, j.notification COLLATE "C") AS place_of_reason
             FROM (\(judged)) AS j WHERE j.verdict IN ('late', 'never')) AS j
-        WHERE j.place <= CASE j.verdict WHEN 'late' THEN $5::int8 ELSE $6 END
+        WHERE j.place_of_reason <= $6::int8 OR j.verdict = 'late' AND j.place <= $5::int8
         ORDER BY j.app_name COLLATE "C", j.type COLLATE "C", j.verdict, CASE j.verdict WHEN 'never' THEN j.why END COLLATE "C",
             j.place
         """)

@@ -57,6 +57,21 @@ import Timeline
         }
     }
 
+    /// A change of a rule changes the hash. Another machine, build or run does not. Changes of the hash that no change
+    /// of a rule explains are faults: for example the order of a dictionary.
+    @Test func `the log of a seed is the same on every machine`() async throws {
+        let report = try await run(Self.busyDay, threads: 2)
+        #expect(report.digest == "fdcdea0ae3cf6245b57a0ac4f68cb7b63f19c137443de60add40cb6477d2bcd2")
+    }
+
+    @Test func `a summary names the seed of a failure`() async throws {
+        let expectation = #""expect": [{"what": "alerts shown", "within": "1s", "atLeast": "100%"}]"#
+        let failing = Self.busyDay.replacing(#""faults": ["#, with: expectation + #", "faults": ["#)
+        let report = try await SimulationRun(Scenario(jsonBytes: Array(failing.utf8)), seed: 42).run()
+        #expect(!report.isGood && report.summary.contains("--seed 42 repeats it"))
+        #expect(try await !run(Self.busyDay).summary.contains("--seed"))
+    }
+
     @Test func `another seed gives another log`() async throws {
         let scenario = try Scenario(jsonBytes: Array(Self.busyDay.utf8))
         let first = try await SimulationRun(scenario, seed: 1).run()

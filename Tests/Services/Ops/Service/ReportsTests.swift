@@ -17,7 +17,7 @@ import Timeline
 @Suite("Reports over HTTP", .tags(.database), .timeLimit(.minutes(10))) struct ReportsTests {
     /// Two apps with pushes over the silent budget, alerts that expire, refreshes, kills, crashes and transfers. One
     /// device has another time zone than UTC.
-    private static let scenario = """
+    static let scenario = """
         {
           "name": "two apps", "for": "2d", "devices": {"count": 5, "mix": "ios18", "timeZone": "Europe/Berlin", "seed": 3},
           "people": [
@@ -32,13 +32,14 @@ import Timeline
           ],
           "provider": [
             {"at": "08:10", "app": "news", "send": "silent", "every": "5m", "until": "12:00"},
-            {"at": "09:30", "app": "mail", "send": "alert", "every": "1h", "until": "20:00", "expiration": "10m"}
+            {"at": "09:30", "app": "mail", "send": "alert", "every": "1h", "until": "20:00", "expiration": "10m"},
+            {"at": "13:50", "app": "mail", "send": "alert", "every": "10m", "until": "14:40", "collapseID": "score"}
           ],
           "faults": [{"at": "14:00", "for": "3h", "reboot": true}, {"at": "12:01", "crash": "news"}]
         }
         """
 
-    private static let simulation = Task {
+    static let simulation = Task {
         let file = FileManager.default.temporaryDirectory.appending(path: "reports-\(UUID()).ndjson")
         defer { try? FileManager.default.removeItem(at: file) }
         _ = FileManager.default.createFile(atPath: file.path, contents: nil)
@@ -101,6 +102,7 @@ import Timeline
             #expect(found.refreshesByHour == expected.refreshesByHour)
             #expect(found.refreshAndTaskMillijoules == expected.refreshAndTaskMillijoules)
             #expect(found.bytes == expected.bytes)
+            #expect(found.timeZone == "Europe/Berlin" && found.offsets == expected.offsets)
             #expect(found.states.jsonBytes == expected.states.jsonBytes)
             #expect(found.apps.map(\.id) == ["mail", "news"])
             for app in expected.apps {
@@ -120,6 +122,28 @@ import Timeline
             let worst = Dictionary(uniqueKeysWithValues: found.pushes.map { ($0.notification, $0) })
             #expect(Set(worst.keys) == Set(expected.pushes.map(\.notification)))
             for push in expected.pushes { #expect(worst[push.notification] == push, "\(push.notification)") }
+            let kinds = Set(found.pushes.flatMap { $0.steps.flatMap(\.reasons) }.map(\.reason))
+            #expect(kinds.isSuperset(of: [.disconnection, .budget, .replacement]), "\(kinds)")
+        }
+    }
+
+    @Test func `a rarer reason to be late has examples beside the latest pushes`() async throws {
+        try await OpsFixture.run { fixture in
+            let story = PushStory(fixture)
+            for number in 0..<14 {
+                let id = "n\(number)"
+                try await story.receive(id, at: number, #""forUser":true"#)
+                if number > 10 {
+                    try await story.tell("notification.stored", id, at: number, "Stored – Device Offline")
+                }
+                try await story.tell(
+                    "notification.acknowledged", id, at: number > 10 ? 30 + number : 200, "Acknowledged", arrived: true)
+            }
+            let range = "from=\(PushStory.start)&to=\(PushStory.start + .hours(1))"
+            let pushes = try await report(fixture, range + "&lateAfter=10").pushes
+            #expect(pushes.prefix(10).map(\.notification) == (0..<10).map { "n\($0)" })
+            #expect(Set(pushes.dropFirst(10).map(\.notification)) == ["n11", "n12", "n13"])
+            #expect(pushes.last?.why == "Stored – Device Offline")
         }
     }
 
@@ -166,6 +190,7 @@ import Timeline
                 #expect(page.headers["content-type"] == "text/html; charset=utf-8")
                 #expect(page.headers["content-security-policy"]?.hasPrefix("default-src 'none'") == true)
                 #expect(page.body.contains("<h1>Fleet lab</h1>") && !page.body.contains("report.json"))
+                #expect(page.body.contains("format=json"))
             }
             let csv = try await fixture.get("/v1/reports?\(range)&fleet=lab&format=csv")
             #expect(
