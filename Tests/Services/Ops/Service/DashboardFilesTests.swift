@@ -41,25 +41,37 @@ import Testing
     /// Follows the names in the page and in its scripts, and checks the media types.
     @Test func `every file that the page names is served`() async throws {
         try await OpsFixture.run { fixture in
+            let page = try await fixture.get("/", key: nil).body
             var seen: [String: String] = [:]
-            var open = ["/"]
+            var open = page.matches(of: #/(?:href|src)="([a-z0-9\/]+\.[a-z]+)"/#).map { "/\($0.1)" }
             while let path = open.popLast() {
                 let file = try await fixture.get(path, key: nil)
                 #expect(file.status == 200, "\(path)")
                 #expect(file.headers["content-security-policy"] != nil && file.headers["etag"] != nil, "\(path)")
+                let caching = path == "/icon.svg" ? "no-cache" : "public, max-age=31536000, immutable"
+                #expect(file.headers["cache-control"] == caching, "\(path)")
                 seen[path] = file.headers["content-type"] ?? ""
-                let names = file.body.matches(of: #/(?:href|src|from) ?=? ?["'](?:\.\/)?([a-z]+\.[a-z]+)["']/#).map {
-                    "/\($0.1)"
-                }
+                let folder = path.prefix { $0 != "." }.split(separator: "/").dropLast().joined(separator: "/")
+                let names = file.body.matches(of: #/from ["']\.\/([a-z]+\.[a-z]+)["']/#).map { "/\(folder)/\($0.1)" }
                 open += names.filter { seen[$0] == nil && !open.contains($0) }
             }
             let scripts = seen.filter { $0.key.hasSuffix(".js") }
             #expect(scripts.count >= 9 && scripts.values.allSatisfy { $0 == "text/javascript; charset=utf-8" })
             // The browser asks for all scripts at once, without waiting for those that import them.
-            let page = try await fixture.get("/", key: nil).body
-            let preloaded = page.matches(of: #/rel="modulepreload" href="([a-z]+\.js)"/#).map { "/\($0.1)" }
-            #expect(Set(preloaded + ["/dashboard.js"]) == Set(scripts.keys))
-            #expect(seen["/dashboard.css"] == "text/css; charset=utf-8" && seen["/icon.svg"] == "image/svg+xml")
+            let assets = "/assets/\(DashboardRoutes.version)/"
+            let preloaded = page.matches(of: #/rel="modulepreload" href="([a-z0-9\/]+\.js)"/#).map { "/\($0.1)" }
+            #expect(Set(preloaded + [assets + "dashboard.js"]) == Set(scripts.keys))
+            #expect(seen[assets + "dashboard.css"] == "text/css; charset=utf-8" && seen["/icon.svg"] == "image/svg+xml")
+        }
+    }
+
+    @Test func `a file of another version is served, and not kept`() async throws {
+        try await OpsFixture.run { fixture in
+            let file = try await fixture.get("/assets/older/dashboard.js", key: nil)
+            #expect(file.status == 200 && file.headers["cache-control"] == "no-cache")
+            let tag = try #require(file.headers["etag"])
+            #expect(try await fixture.get("/assets/older/dashboard.js", key: nil, ["If-None-Match": tag]).status == 304)
+            #expect(try await fixture.get("/assets/older/nothing.js", key: nil).status == 404)
         }
     }
 }
