@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A simulated phone with one app, for Dormouse's `lifecycle`.
+"""A simulated phone with one app, for Dormouse's `lifecycle` and `push`.
 
-It registers itself, installs the app, and opens its order stream. The user launches the app, the app begins a
-background task, and the user goes home. Then it follows orders: handlers return, wakes do work and are completed, an
-expiring background task is ended. It runs until Ctrl-C, or for the time of --for.
+It registers itself, installs the app, and opens its order stream. The user launches the app, which gets a device token.
+The app begins a background task, and the user goes home. Then it follows orders: handlers return, wakes do work and
+are completed, an expiring background task is ended. It holds the push connection of the phone, and acknowledges each
+notification. It runs until Ctrl-C, or for the time of --for.
 
-Start the suite with ./deploy/up, then run this in the same folder; or give --url and --key (an operator key or a
-fleet token). It needs Python 3.8 and only its standard library.
+Start the suite with ./deploy/up, then run this in the same folder; or give --url, --push-url and --key (an operator key
+or a fleet token). With --url alone, it has no push connection. It needs Python 3.8 and only its standard library.
 """
 
 import argparse
@@ -31,8 +32,8 @@ def local_time(moment):
     return datetime.datetime.fromisoformat(moment.replace("Z", "+00:00")).astimezone().strftime("%H:%M:%S")
 
 
-class Lifecycle:
-    """The requests of one device with one credential."""
+class Service:
+    """The requests of one device to a service, with one credential."""
 
     def __init__(self, url, key, device):
         self.url, self.key, self.device = url.rstrip("/"), key, "/v1/devices/" + device
@@ -83,11 +84,42 @@ class Lifecycle:
                     fields = {}
 
 
+class Push(Service):
+    """The requests of one device to `push`."""
+
+    def notifications(self):
+        """Yields the notifications of the stream until the connection ends. The stream is the push connection."""
+        with self.open("GET", "/notifications", timeout=60) as stream:
+            for line in stream:  # A heartbeat comes every 15 s, so a longer silence is a lost connection.
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name == "data":
+                    yield json.loads(value)
+
+    def register(self, app):
+        """Returns the device token of a running app. `push` learns of the launch a moment after `lifecycle`."""
+        for _ in range(100):
+            try:
+                return self.call("PUT", app + "/registration", {"environment": "sandbox"})["token"]
+            except Problem as problem:
+                if not any(code in str(problem) for code in ("not_registered", "not_installed", "not_running")):
+                    raise
+                time.sleep(0.1)
+        raise Problem("push did not learn of the launch within 10 s")
+
+    def acknowledge(self, notification):
+        """Acknowledges a notification. An app on screen chooses how the phone shows an alert."""
+        path = "/notifications/" + notification["id"]
+        if notification.get("willPresent"):
+            self.call("POST", path + "/presentation", {"options": ["banner", "list"]})
+        else:
+            self.call("POST", path + "/ack")
+
+
 class Phone:
     """The behaviour of the device, with a readable log."""
 
-    def __init__(self, lifecycle, app, seconds_of_work):
-        self.lifecycle, self.app, self.seconds_of_work = lifecycle, "/apps/" + app, seconds_of_work
+    def __init__(self, lifecycle, push, app, seconds_of_work):
+        self.lifecycle, self.push, self.app, self.seconds_of_work = lifecycle, push, "/apps/" + app, seconds_of_work
         self.streaming, self.on_screen = threading.Event(), threading.Event()
         self.failure = None
 
@@ -101,6 +133,8 @@ class Phone:
         registered = self.lifecycle.call("PUT", "", {"profile": profile})
         if "token" in registered:  # Only this response has it. From now on, the device uses its own token.
             self.lifecycle.key = registered["token"]
+            if self.push:
+                self.push.key = registered["token"]
         self.say("•", "registered as %s" % registered["device"])
         self.lifecycle.call("PUT", self.app, {
             "backgroundModes": ["fetch", "remote-notification"],
@@ -117,6 +151,9 @@ class Phone:
             self.user("launch" if state == "notRunning" else "open")
         self.wait_for(self.on_screen, "the app on screen")
         self.lifecycle.call("POST", self.app + "/authorization-requests", {"options": ["alert"], "answer": "allow"})
+        if self.push:
+            self.say("•", "device token %s" % self.push.register(self.app))
+            threading.Thread(target=self.follow_notifications, daemon=True).start()
         task = self.lifecycle.call("POST", self.app + "/tasks", {"name": "save"})
         self.say("→", "begins background task %s" % task["task"])
         self.user("home")
@@ -132,6 +169,32 @@ class Phone:
             if self.failure:
                 raise self.failure
         raise Problem("waited 30 s for %s" % what)
+
+    # Notifications to the device.
+
+    def follow_notifications(self):
+        """Holds the push connection, and acknowledges each notification. It connects again after each disconnection."""
+        pause = 1
+        while True:
+            try:
+                for notification in self.push.notifications():
+                    pause = 1
+                    self.say("←", "notification %s: %s" % (notification["id"], json.dumps(notification["payload"])))
+                    try:
+                        self.push.acknowledge(notification)
+                        self.say("→", "acknowledged notification %s" % notification["id"])
+                    except Problem as problem:  # For example, a newer notification has replaced it.
+                        self.say("!", str(problem))
+                self.say("!", "the push connection ended; connecting again")
+            except urllib.error.HTTPError as error:
+                if error.code in (401, 404):
+                    self.failure = Problem("the service refuses the push connection: %d %s" % (error.code, error.reason))
+                    return
+                self.say("!", "the push connection was refused (%d); retrying in %d s" % (error.code, pause))
+            except (OSError, http.client.HTTPException) as error:
+                self.say("!", "the push connection failed (%s); retrying in %d s" % (error, pause))
+            time.sleep(pause)
+            pause = min(pause * 2, 30)
 
     # Orders to the device.
 
@@ -205,24 +268,26 @@ class Phone:
 
 
 def address(options):
-    """Returns the URL of `lifecycle` and the key, from the options or from the file of ./deploy/up."""
+    """Returns the URLs of `lifecycle` and `push` and the key, from the options or from the file of ./deploy/up."""
     if options.url and options.key:
-        return options.url, options.key
+        return options.url, options.push_url, options.key
     try:
         with open(options.endpoints, encoding="utf-8") as file:
             endpoints = json.load(file)
     except OSError as error:
         raise Problem("cannot read %s (%s): start the suite with ./deploy/up, or give --url and --key"
                       % (options.endpoints, error.strerror))
-    return options.url or endpoints["lifecycle"], options.key or endpoints["operatorKey"]
+    return (options.url or endpoints["lifecycle"], options.push_url or endpoints["push"],
+            options.key or endpoints["operatorKey"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="address of lifecycle, for example http://127.0.0.1:8081")
+    parser.add_argument("--push-url", help="address of push, for example http://127.0.0.1:8083")
     parser.add_argument("--key", help="an operator key or a fleet token", default=os.environ.get("DORMOUSE_KEY"))
     parser.add_argument("--endpoints", default=".dormouse/endpoints.json",
-                        help="the file of ./deploy/up, for the missing ones of --url and --key (default: %(default)s)")
+                        help="the file of ./deploy/up, for what the other options leave out (default: %(default)s)")
     parser.add_argument("--device", default="example-phone", help="the identifier of the device (default: %(default)s)")
     parser.add_argument("--app", default="mail", help="the identifier of the app (default: %(default)s)")
     parser.add_argument("--profile", default="ios15", choices=["ios6", "ios7", "ios9", "ios12", "ios13", "ios15", "ios16", "ios17", "ios18", "ios26"],
@@ -231,7 +296,9 @@ def main():
     parser.add_argument("--for", type=float, dest="lifetime", metavar="S", help="seconds until the end (default: none)")
     options = parser.parse_args()
     try:
-        phone = Phone(Lifecycle(*address(options), options.device), options.app, options.work)
+        url, push_url, key = address(options)
+        push = Push(push_url, key, options.device) if push_url else None
+        phone = Phone(Service(url, key, options.device), push, options.app, options.work)
         phone.live(options.profile)
         end = None if options.lifetime is None else time.monotonic() + options.lifetime
         while (end is None or time.monotonic() < end) and not phone.failure:

@@ -20,7 +20,7 @@ import json
 import sys
 import time
 
-from device import Lifecycle, Problem, local_time
+from device import Problem, Push, Service, local_time
 
 
 def say(mark, words):
@@ -38,19 +38,10 @@ def extend(notification):
         return {"subtitle": "This message cannot be read"}
 
 
-def notifications(push):
-    """Yields the notifications of the stream until the connection ends."""
-    with push.open("GET", "/notifications", timeout=60) as stream:
-        for line in stream:  # A heartbeat comes every 15 s, so a longer silence is a lost connection.
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name == "data":
-                yield json.loads(value)
-
-
 def receive(push, notification):
     path = "/notifications/" + notification["id"]
     if "extensionDeadline" not in notification:
-        push.call("POST", path + "/ack")
+        push.acknowledge(notification)
         return say("←", "acknowledged %s" % notification["payload"])
     say("←", "extension runs until %s: %s" % (local_time(notification["extensionDeadline"]), notification["payload"]))
     result = push.call("POST", path + "/content", extend(notification))
@@ -70,12 +61,12 @@ def live(lifecycle, push, app):
     if state != "active":  # Only a running app can register for notifications.
         lifecycle.call("POST", path + "/transitions", {"event": "launch" if state == "notRunning" else "open"})
     lifecycle.call("POST", path + "/authorization-requests", {"options": ["alert"], "answer": "allow"})
-    token = register(push, path)
+    token = push.register(path)
     lifecycle.call("POST", path + "/transitions", {"event": "home"})
     say("•", "device token %s" % token)
     while True:
         try:
-            for notification in notifications(push):
+            for notification in push.notifications():
                 try:
                     receive(push, notification)
                 except Problem as problem:  # For example, the time of the extension is over.
@@ -83,18 +74,6 @@ def live(lifecycle, push, app):
         except (OSError, http.client.HTTPException) as error:
             say("!", "the stream failed (%s); connecting again" % error)
         time.sleep(1)
-
-
-def register(push, path):
-    """Registers the app. `push` learns of the launch a moment after `lifecycle`."""
-    for _ in range(50):
-        try:
-            return push.call("PUT", path + "/registration", {"environment": "sandbox"})["token"]
-        except Problem as problem:
-            if not any(code in str(problem) for code in ("not_registered", "not_installed", "not_running")):
-                raise
-            time.sleep(0.1)
-    raise Problem("push did not learn of the launch within 5 s")
 
 
 def main():
@@ -112,7 +91,7 @@ def main():
                  % (options.endpoints, error.strerror))
     key = endpoints["operatorKey"]
     try:
-        live(Lifecycle(endpoints["lifecycle"], key, options.device), Lifecycle(endpoints["push"], key, options.device),
+        live(Service(endpoints["lifecycle"], key, options.device), Push(endpoints["push"], key, options.device),
              options.app)
     except Problem as problem:
         sys.exit("service_extension.py: %s" % problem)
