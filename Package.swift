@@ -187,7 +187,10 @@ targets += [
         resources: [.copy("Lifecycle"), .copy("Fetch"), .copy("Push"), .copy("Transfer")]),
     library(
         "TestSupport", "Tests/Support",
-        pure + database + ["MachineTesting", "AsyncHTTPClient", "NIOCore", "NIOPosix", "Logging", "ServiceLifecycle"],
+        pure + database + [
+            "MachineTesting", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Logging",
+            "ServiceLifecycle",
+        ],
         exclude: ["CounterService"], records: true),
     executable(
         "CounterService", "Tests/Support/CounterService",
@@ -246,7 +249,7 @@ targets += [
         ]),
     tests(
         "FleetServiceTests", "Services/Fleet/Service",
-        documents + ["FleetService", "Scenarios", "TestSupport", "Crypto"]),
+        documents + ["FleetService", "Scenarios", "TestSupport", "Crypto", "NIOCore", "NIOHTTP1"]),
     tests("SimulationTests", "Services/Fleet/Simulation", pure + machines + scenario + ["Simulation"]),
     // Reads every document that a service accepts with every reader.
     tests("DoorsTests", "Doors", durable + machines + services + client + ["RandomScenarios"]),

@@ -11,6 +11,8 @@ public struct Report: Record, Equatable {
     /// Whether the range is whole. A simulation or run that is interrupted covers a part of its scenario.
     public var complete = true
     public var devices = 0
+    /// Why the report is not complete, as a sentence.
+    public var endReason: String?
     public var events = 0
     public var expectations: [ExpectationReport] = []
     /// The kinds of faults in the scenario that had no effect.

@@ -41,7 +41,8 @@ extension Report {
     fileprivate var context: [String: Any] {
         var context: [String: Any] = [
             "style": ReportPage.style,
-            "name": name, "complete": complete, "until": clock.minute(until), "zone": clock.sentence,
+            "name": name, "complete": complete, "endReason": endReason ?? "", "until": clock.minute(until),
+            "zone": clock.sentence,
             "devices": "\(devices.grouped) \(devices == 1 ? "device" : "devices")",
             "range": "\(clock.minute(begin)) to \(clock.minute(until))", "events": "\(events.grouped) events",
             "expectations": expectations.map { item in

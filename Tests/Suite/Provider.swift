@@ -33,12 +33,15 @@ struct Provider: Sendable {
 
     /// Sends a notification.
     ///
+    /// - Parameter device: the device token.
     /// - Returns: its `apns-id` and `apns-unique-id`.
-    func notify(_ device: String, _ payload: JSON, silent: Bool) async throws -> (id: String, unique: String) {
+    func notify(
+        _ device: String, _ payload: JSON, silent: Bool, topic: String = Story.app
+    ) async throws -> (id: String, unique: String) {
         let answer = try await suite.send(
             .POST, .push, "/3/device/\(device)", payload,
             headers: [
-                "authorization": "bearer \(token)", "apns-topic": Story.app,
+                "authorization": "bearer \(token)", "apns-topic": topic,
                 "apns-push-type": silent ? "background" : "alert", "apns-priority": silent ? "5" : "10",
             ])
         guard answer.status == 200, let id = answer.headers.first(name: "apns-id"),

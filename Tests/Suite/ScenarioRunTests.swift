@@ -101,16 +101,17 @@ struct ScenarioRunTests {
         try await suite.cluster.destroy()
     }
 
+    private static let external = """
+        {
+          "name": "external", "for": "90d", "devices": {"count": 3}, "provider": "external",
+          "people": [{"habits": {"opens": ["00:10±9m"]}}],
+          "apps": [{"id": "com.example.chat"}, {"id": "com.example.mail"}]
+        }
+        """
+
     @Test func `another system gets the tokens of the devices, and an interrupted run has a report`() async throws {
         let suite = try await RunningSuite.start(virtualTime: true)
-        let text = """
-            {
-              "name": "external", "for": "90d", "devices": {"count": 3}, "provider": "external",
-              "people": [{"habits": {"opens": ["00:10±9m"]}}],
-              "apps": [{"id": "com.example.chat"}, {"id": "com.example.mail"}]
-            }
-            """
-        let file = try suite.file("scenario.json", text: text)
+        let file = try suite.file("scenario.json", text: Self.external)
         let (folder, tokens) = (try suite.file("report"), try suite.file("tokens"))
         let fleet = try suite.startFleet([
             "run", "--scenario", file, "--report", folder, "--tokens", tokens, "--fleet", "mine",
@@ -128,15 +129,87 @@ struct ScenarioRunTests {
         #expect(known?.map { $0["token"] } == [token["token"]])
         #expect(known?.map { $0["kind"] } == [token["kind"]])
 
+        let payload: JSON = ["aps": ["alert": "Hello"]]
+        let push = try await Provider(suite).notify(
+            try #require(token["token"]?.string), payload, silent: false, topic: app)
+        @Sendable func now() async throws -> Instant? {
+            try await suite.call(.GET, .ops, "/v1/clock").json["now"]?.string.flatMap { Instant($0) }
+        }
+        let sentBy = try #require(try await now())
+        // After a day, the run has read the events of the push.
+        try await eventually(within: 120, describe: "a day passes") { try await now() ?? sentBy > sentBy + .days(1) }
+
         let (status, words, _) = try await fleet.finish()
         #expect(status == .exited(1), "\(words)")
         let report = try #require(
             FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
             "\(words)")
-        #expect(report["complete"] == false)
+        #expect(report["complete"] == false && report["endReason"] == "It was interrupted.")
+        let pushes = report["apps"]?.items?.first { $0["id"]?.string == app }?["pushes"]?.items ?? []
+        #expect(pushes.map { $0["content"] } == ["alert"] && pushes.first?["sent"] == 1, "\(push) \(pushes)")
         // The clock runs again.
         #expect(try await suite.call(.GET, .ops, "/v1/clock").json["frozen"] == false)
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    @Test func `a run in real time has a report of its pushes`() async throws {
+        let suite = try await RunningSuite.start()
+        let opens = Array(repeating: #""100 times 00:00-24:00""#, count: 10).joined(separator: ", ")
+        let text = """
+            {
+              "name": "real time", "for": "2d", "devices": {"count": 20},
+              "people": [{"habits": {"opens": [\(opens)], "stay": "10s"}}],
+              "apps": [{"id": "com.example.chat", "backgroundModes": ["remote-notification"]}],
+              "provider": [{"at": "00:00", "every": "2s", "until": "23:59", "send": "alert"}]
+            }
+            """
+        let folder = try suite.file("report")
+        let fleet = try suite.startFleet([
+            "run", "--scenario", try suite.file("scenario.json", text: text), "--report", folder, "--for", "30s",
+        ])
+        let status = try await fleet.process.exit(within: 240)
+        let words = fleet.process.output.tail(60) + fleet.process.errors.tail(20)
+        #expect(status == .exited(1) && words.contains("The time of --for was over."), "\(words)")
+        let report = try #require(
+            FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
+            "\(words)")
+        #expect(report["complete"] == false && report["origin"] == "run")
+        let pushes = try #require(report["apps"]?.items?.first?["pushes"]?.items?.first)
+        func count(_ type: String) async throws -> Int? {
+            let query = "SELECT count(*) FROM bus.events WHERE type = '\(type)'"
+            let text = try await suite.cluster.sql(query, database: suite.database)
+            return Int(text.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
+        let sent = try #require(pushes["sent"]?.int)
+        #expect(sent > 0 && pushes["inTime"]?.int ?? 0 > sent / 2, "\(words)")
+        // At most one request of each device was under way at the end.
+        let received = try #require(try await count("push.notification.received"))
+        #expect((sent...sent + 20).contains(received))
+        #expect(report["openingsByHour"]?.items?.compactMap(\.int).reduce(0, +) ?? 0 > 0)
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    @Test func `a run whose suite is away has a report with the reason`() async throws {
+        let suite = try await RunningSuite.start(virtualTime: true)
+        let file = try suite.file("scenario.json", text: Self.external)
+        let (folder, tokens) = (try suite.file("report"), try suite.file("tokens"))
+        let fleet = try suite.startFleet(["run", "--scenario", file, "--report", folder, "--tokens", tokens])
+        try await eventually(within: 240, describe: "the scenario has begun") {
+            FileManager.default.contents(atPath: tokens)?.isEmpty == false
+        }
+        try await suite.kill(.ops)
+        let status = try await fleet.process.exit(within: 240)
+        let words = fleet.process.output.tail(60) + fleet.process.errors.tail(20)
+        #expect(status == .exited(1), "\(words)")
+        let report = try #require(
+            FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
+            "\(words)")
+        let reason = try #require(report["endReason"]?.string)
+        #expect(reason.hasPrefix("It failed: ops ") && words.contains(reason), "\(words)")
+        #expect(report["openingsByHour"]?.items?.compactMap(\.int).reduce(0, +) ?? 0 > 0, "what happened is in it")
+        _ = try await suite.stop()
         try await suite.cluster.destroy()
     }
 

@@ -47,11 +47,11 @@ final class LogRecorder: ScenarioRecorder {
     }
 
     /// Returns the report; nil if the run did not begin.
-    func report(until end: Instant, refusals: [String: Int]) -> SimulationReport? {
+    func report(until end: Instant, endReason: String?, refusals: [String: Int]) -> SimulationReport? {
         state.withLock { state in
             Self.take(&state, until: .now + .seconds(1))
             state.report?.addRefusedCalls(refusals)
-            return state.report?.report(until: end)
+            return state.report?.report(until: end, endReason: endReason)
         }
     }
 

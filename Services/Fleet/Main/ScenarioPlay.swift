@@ -53,12 +53,10 @@ struct ScenarioPlayOptions: ParsableArguments {
         let directory = try report.map { try ReportFiles.makeDirectory($0) }
         let recorder = LogRecorder()
         let run = try ScenarioRun(scenario, options, suite, run: UUID().uuidString, recorder: recorder)
-        var end = Instant.epoch
-        do { end = try await live(run) } catch is CancellationError {}
+        let (end, endReason) = try await live(run)
         let counts = run.statistics.counts
-        guard let outcome = recorder.report(until: end, refusals: counts.refusals) else {
-            throw FleetError("the run ended before the scenario began")
-        }
+        guard let end, let outcome = recorder.report(until: end, endReason: endReason, refusals: counts.refusals)
+        else { throw FleetError("the run ended before the scenario began") }
         Terminal.write(outcome.summary + "\n")
         for complaint in counts.complaints { Terminal.write("  \(complaint)\n") }
         for (text, count) in counts.violationTexts.sorted(by: { $0.key < $1.key }) {
@@ -73,7 +71,10 @@ struct ScenarioPlayOptions: ParsableArguments {
         if !outcome.isGood || !counts.isGood { throw ExitCode(Fleet.failed) }
     }
 
-    private func live(_ run: ScenarioRun) async throws -> Instant {
+    /// - Throws: ``FleetError`` if the scenario cannot begin.
+    /// - Returns: the first instant that the run has not reached, and why it ended early, as a sentence. The instant is nil
+    ///   if the scenario did not begin.
+    private func live(_ run: ScenarioRun) async throws -> (end: Instant?, reason: String?) {
         let isTerminal = isatty(STDOUT_FILENO) == 1
         let progress = Task {
             while (try? await Task.sleep(for: isTerminal ? .milliseconds(500) : Self.linePause)) != nil {
@@ -84,8 +85,24 @@ struct ScenarioPlayOptions: ParsableArguments {
             progress.cancel()
             if isTerminal { Terminal.write("\r\u{1B}[2K") }
         }
-        return try await run.live {
-            for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
+        do {
+            let end = try await run.live {
+                for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
+            }
+            return (end, run.progress.endReason.map(Self.text))
+        } catch is CancellationError {
+            return (run.progress.reached, Self.text(.interrupted))
+        } catch {
+            // There is something to report once the scenario has begun.
+            guard let reached = run.progress.reached else { throw error }
+            return (reached, "It failed: \(error).")
+        }
+    }
+
+    private static func text(_ reason: ScenarioRun.EndReason) -> String {
+        switch reason {
+        case .interrupted: "It was interrupted."
+        case .limit: "The time of --for was over."
         }
     }
 

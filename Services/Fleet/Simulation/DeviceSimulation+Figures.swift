@@ -156,9 +156,6 @@ extension DeviceSimulation {
                 }
             lose(id, why, &context)
         }
-        if check != nil, !equalsFold {
-            context.violations.append(
-                Violation(device: device.name, at: end, rule: "A state equals the fold of its events."))
-        }
+        examineEnd(at: end, &context)
     }
 }

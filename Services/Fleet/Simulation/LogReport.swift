@@ -1,6 +1,7 @@
 public import Contracts
 import LifecycleCore
 import PushCore
+import Records
 import Reports
 public import Scenarios
 public import Timeline
@@ -83,12 +84,15 @@ public struct LogReport {
     }
 
     /// Returns the report of the time until an instant.
-    public func report(until end: Instant) -> SimulationReport {
+    ///
+    /// - Parameter endReason: why the run ended early, as a sentence.
+    public func report(until end: Instant, endReason: String? = nil) -> SimulationReport {
         var (context, devices) = (context, devices)
         let end = max(end, plan.begin)
         for index in devices.indices { devices[index].finish(at: end, &context) }
         var report = SimulationReport(
-            plan, until: end, events: events, digest: "", context.figures, violations: [], .standard)
+            plan, until: end, endReason: endReason, events: events, digest: "", context.figures, violations: [],
+            .standard)
         report.origin = .run
         // `fleet` kills services in a suite.
         report.ignoredFaults.removeAll { $0 == "kill" }
@@ -108,9 +112,34 @@ extension DeviceSimulation {
         case "transfer": own = try transfer.replay(event)
         default: return
         }
+        if context.plan.scenario.provider == .external, case .push(let push) = own {
+            countExternal(push.family, at: event.time, &context)
+        }
         trails.note(event, own)
         observe(own, event.app.flatMap { context.appIndexes[$0] }, at: event.time, &context)
         if case .transfer(let emitted) = own { countBytes(of: emitted.family, &context) }
+    }
+
+    /// Counts a push that another system sent, when the push service accepts or refuses it.
+    private mutating func countExternal(_ event: PushEvent, at time: Instant, _ context: inout PartitionContext) {
+        switch event {
+        case .notificationReceived(let received):
+            guard let app = received.app.flatMap({ context.appIndexes[$0] }),
+                let content = Send.Content(received.pushType, isSilent: received.silent, payload: received.payload)
+            else { return }
+            context.figures[app][content].sent += 1
+            var push = AwaitedPush(sentAt: time, app: app, content: content)
+            push.isReceived = true
+            awaited[received.notification] = push
+            trails.begin(received.notification)
+        case .notificationRefused(let refused):
+            guard let app = refused.app.flatMap({ context.appIndexes[$0] }),
+                let content = Send.Content(refused.pushType, isSilent: refused.silent, payload: [:])
+            else { return }
+            context.figures[app][content].sent += 1
+            context.figures[app][content].refused[refused.status.rawValue, default: 0] += 1
+        default: return
+        }
     }
 
     /// Counts the bytes of a transfer in the current network. A simulation counts them when its worker moves them.

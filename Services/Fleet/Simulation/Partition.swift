@@ -27,6 +27,11 @@ actor Partition {
     private var devices: [DeviceSimulation]
     private var order = Heap<Due>()
     private let checks: Bool
+    private let mostStepsAtOnce: Int
+    /// The steps of each device since its time last moved.
+    private var stepsAtOnce: [Int]
+    /// The first device that cannot go on. It takes no more steps.
+    private(set) var failure: DeviceFailure?
 
     private struct Due: Comparable {
         var at: Instant
@@ -35,9 +40,14 @@ actor Partition {
         static func < (left: Due, right: Due) -> Bool { (left.at, left.index) < (right.at, right.index) }
     }
 
-    init(_ number: Int, of shared: SharedPlan, devices indexes: [Int], lines: Bool, checks: Bool) {
+    /// - Parameter mostStepsAtOnce: the steps of a device at one instant from which on its time stands still.
+    init(
+        _ number: Int, of shared: SharedPlan, devices indexes: [Int], lines: Bool, checks: Bool, mostStepsAtOnce: Int
+    ) {
         context = shared.context(of: number, lines: lines)
         self.checks = checks
+        self.mostStepsAtOnce = mostStepsAtOnce
+        stepsAtOnce = Array(repeating: 0, count: indexes.count)
         devices = indexes.map { DeviceSimulation($0, shared.plan, shared.policies, checks: checks) }
         for index in devices.indices {
             devices[index].schedule(.begin, after: .zero)
@@ -72,13 +82,22 @@ actor Partition {
     /// Takes all steps before a time.
     ///
     /// - Returns: the log of these steps. The next call continues it.
-    func run(before end: Instant) throws -> PartitionLog {
+    func run(before end: Instant) -> PartitionLog {
         while let due = order.min, due.at < end {
-            try devices[due.index].step(&context)
-            if let next = devices[due.index].nextStep {
+            do {
+                try devices[due.index].step(&context)
+                guard let next = devices[due.index].nextStep else {
+                    order.removeMin()
+                    continue
+                }
+                stepsAtOnce[due.index] = next > due.at ? 0 : stepsAtOnce[due.index] + 1
+                guard stepsAtOnce[due.index] < mostStepsAtOnce else { throw EndlessSteps(count: mostStepsAtOnce) }
                 order.replaceMin(with: Due(at: max(next, due.at), index: due.index))
-            } else {
+            } catch {
                 order.removeMin()
+                if failure == nil {
+                    failure = DeviceFailure(device: devices[due.index].device.name, at: due.at, error: error)
+                }
             }
         }
         return context.log.taken()
@@ -89,8 +108,24 @@ actor Partition {
         for index in devices.indices { devices[index].finish(at: end, &context) }
         if checks, !context.figures.apps.allSatisfy({ $0.contents.values.allSatisfy(\.isBalanced) }) {
             context.violations.append(
-                Violation(device: "partition \(context.log.partition)", at: end, rule: "A push has one outcome."))
+                Violation(device: "partition \(context.log.partition)", at: end, rule: .oneOutcome))
         }
         return (context.figures, context.violations)
     }
+}
+
+/// A device that cannot go on.
+struct DeviceFailure: Sendable, CustomStringConvertible {
+    var device: String
+    var at: Instant
+    var error: any Error
+
+    var description: String { "\(device) cannot go on at \(at): \(error)." }
+}
+
+/// The time of a device stands still.
+private struct EndlessSteps: Error, CustomStringConvertible {
+    var count: Int
+
+    var description: String { "its time stands still, after \(count) more steps at this instant" }
 }

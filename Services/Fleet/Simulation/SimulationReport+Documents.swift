@@ -14,6 +14,7 @@ extension SimulationReport {
         report.bytes = OrderedDictionary(sorting: figures.bytes)
         report.complete = isComplete
         report.devices = devices
+        report.endReason = endReason
         report.events = events
         report.expectations = expectations.map { ExpectationReport($0.text, met: $0.isMet) }
         report.ignoredFaults = ignoredFaults
@@ -38,7 +39,8 @@ extension SimulationReport {
 
     /// The report as lines for a terminal.
     public var summary: String {
-        var lines = ["\(name): \(devices) devices, \(TimeSpan(until - begin))\(isComplete ? "" : ", stopped early")"]
+        var lines = ["\(name): \(devices) devices, \(TimeSpan(until - begin))\(isComplete ? "" : ", not complete")"]
+        if let endReason { lines.append("  \(endReason)") }
         for (name, app) in zip(apps, figures.apps) {
             for (content, pushes) in app.rows {
                 let late = pushes.delays.count { $0 > lateAfter }

@@ -14,6 +14,8 @@ public struct SimulationReport: Sendable {
     public let until: Instant
     /// Whether the whole scenario was simulated.
     public let isComplete: Bool
+    /// Why the simulation or run ended early, as a sentence.
+    public let endReason: String?
     public let events: Int
     /// The SHA-256 of the events in their binary form, by partition; empty for the log of a suite.
     public let digest: String
@@ -38,8 +40,8 @@ public struct SimulationReport: Sendable {
     let lateAfter: Interval
 
     init(
-        _ plan: ScenarioPlan, until: Instant, events: Int, digest: String, _ figures: Figures, violations: [Violation],
-        _ generations: Generations
+        _ plan: ScenarioPlan, until: Instant, endReason: String?, events: Int, digest: String, _ figures: Figures,
+        violations: [Violation], _ generations: Generations
     ) {
         documentedRules = DisputedRule.allCases.filter { generations[$0] == .document }
         let scenario = plan.scenario
@@ -48,7 +50,8 @@ public struct SimulationReport: Sendable {
         devices = scenario.devices.count
         begin = plan.begin
         self.until = until
-        isComplete = until == plan.end
+        isComplete = until == plan.end && endReason == nil
+        self.endReason = endReason
         self.events = events
         self.digest = digest
         self.violations = violations
@@ -59,15 +62,7 @@ public struct SimulationReport: Sendable {
         timeZone = zone
         offsets = [ReportOffset](from: plan.begin, until: until) { plan.offset(of: zone, at: $0) }
         expectations = scenario.expect.map { ExpectationOutcome($0, scenario, figures) }
-        ignoredFaults = Set(
-            scenario.faults.compactMap { fault in
-                switch fault.kind {
-                case .kill: "kill"
-                case .clockSkew: "clockSkew"
-                default: nil
-                }
-            }
-        ).sorted()
+        ignoredFaults = scenario.faults.contains { $0.kill != nil } ? ["kill"] : []
     }
 
     /// Whether the scenario was complete, no rule was violated and all expectations are met.

@@ -22,6 +22,7 @@ public struct SimulationRun: Sendable {
     private let shared: SharedPlan
     private let threads: Int
     private let checks: Bool
+    private let mostStepsAtOnce: Int
 
     /// The part of the simulated time after which the logs of all partitions are merged.
     private static let part = Interval.minutes(10)
@@ -32,14 +33,17 @@ public struct SimulationRun: Sendable {
     ///   - seed: replaces the seed of the scenario.
     ///   - threads: the number of partitions that run at once.
     ///   - checks: whether all invariants are checked.
+    ///   - mostStepsAtOnce: a device that takes so many steps at one instant ends the simulation, because its time stands
+    ///     still.
     ///   - generations: the features and limits of the generations, and the readings of disputed rules.
     public init(
         _ scenario: Scenario, seed: UInt64? = nil, threads: Int = 1, checks: Bool = false,
-        generations: Generations = .standard
+        mostStepsAtOnce: Int = 100_000, generations: Generations = .standard
     ) {
         shared = SharedPlan(ScenarioPlan(scenario, seed: seed), generations)
         self.threads = max(1, threads)
         self.checks = checks
+        self.mostStepsAtOnce = mostStepsAtOnce
     }
 
     /// Returns the reasons why a scenario cannot be simulated, such as values that contradict each other after a change.
@@ -51,7 +55,8 @@ public struct SimulationRun: Sendable {
         return faults
     }
 
-    /// Runs to the end of the scenario, or until the task is cancelled.
+    /// Runs to the end of the scenario, until the task is cancelled, or until a device cannot go on. The report of a
+    /// simulation that ends early says why.
     ///
     /// - Parameters:
     ///   - log: gets all events as lines of CloudEvents JSON; with `resume`, only those after the snapshot.
@@ -59,7 +64,7 @@ public struct SimulationRun: Sendable {
     ///   - resume: a snapshot of the same scenario and seed, from which the simulation continues. The report and its hash
     ///     are then those of the whole simulated time.
     ///   - tell: gets the progress after each ten simulated minutes.
-    /// - Throws: an error of a machine, ``SnapshotError``, and errors of the files.
+    /// - Throws: ``SnapshotError``, and errors of the files.
     /// - Returns: the report of the simulated time.
     public func run(
         log: FileHandle? = nil, snapshots: URL? = nil, resume: URL? = nil,
@@ -69,24 +74,29 @@ public struct SimulationRun: Sendable {
         var merger = LogMerger(to: log)
         var partitions: [Partition] = []
         for (number, devices) in shared.devices().enumerated() {
-            partitions.append(Partition(number, of: shared, devices: devices, lines: log != nil, checks: checks))
+            partitions.append(
+                Partition(
+                    number, of: shared, devices: devices, lines: log != nil, checks: checks,
+                    mostStepsAtOnce: mostStepsAtOnce))
         }
         var now = plan.begin
         if let resume { now = try await restore(partitions, from: resume) }
         var merging: [PartitionLog] = []
-        while now < plan.end, !Task.isCancelled {
+        var failure: DeviceFailure?
+        while now < plan.end, failure == nil, !Task.isCancelled {
             let end = min(plan.end, now + Self.part)
             now = end
             // The logs of the last part are merged while the partitions run the next one.
             async let next = run(partitions, before: end)
             try merger.append(merging)
-            merging = try await next
+            merging = await next
+            failure = await firstFailure(of: partitions)
             tell(
                 Progress(
                     simulated: end - plan.begin, duration: plan.end - plan.begin, devices: plan.scenario.devices.count,
                     events: merger.events))
             let isDay = ((end - plan.begin).milliseconds).isMultiple(of: Self.snapshotInterval.milliseconds)
-            guard let snapshots, isDay || Task.isCancelled, end < plan.end else { continue }
+            guard let snapshots, isDay || Task.isCancelled, end < plan.end, failure == nil else { continue }
             try merger.append(merging)
             merging = []
             try await SnapshotFile.write(
@@ -104,8 +114,10 @@ public struct SimulationRun: Sendable {
             figures.add(outcome.figures)
             violations += outcome.violations
         }
+        let interruption = now < plan.end ? "It was interrupted." : nil
         return SimulationReport(
-            plan, until: now, events: merger.events, digest: merger.digest, figures, violations: violations,
+            plan, until: now, endReason: failure.map(\.description) ?? interruption, events: merger.events,
+            digest: merger.digest, figures, violations: violations,
             shared.policies.generations)
     }
 
@@ -122,17 +134,27 @@ public struct SimulationRun: Sendable {
     }
 
     /// Runs all partitions, at most ``threads`` at once.
-    private func run(_ partitions: [Partition], before end: Instant) async throws -> [PartitionLog] {
-        try await withThrowingTaskGroup(of: PartitionLog.self) { group in
+    private func run(_ partitions: [Partition], before end: Instant) async -> [PartitionLog] {
+        await withTaskGroup(of: PartitionLog.self) { group in
             var rest = partitions[...]
-            for partition in rest.prefix(threads) { group.addTask { try await partition.run(before: end) } }
+            for partition in rest.prefix(threads) { group.addTask { await partition.run(before: end) } }
             rest = rest.dropFirst(threads)
             var logs: [PartitionLog] = []
-            while let log = try await group.next() {
+            while let log = await group.next() {
                 logs.append(log)
-                if let partition = rest.popFirst() { group.addTask { try await partition.run(before: end) } }
+                if let partition = rest.popFirst() { group.addTask { await partition.run(before: end) } }
             }
             return logs.sorted { $0.partition < $1.partition }
         }
+    }
+
+    /// Returns the failure with the earliest instant, the same with any number of threads.
+    private func firstFailure(of partitions: [Partition]) async -> DeviceFailure? {
+        var first: DeviceFailure?
+        for partition in partitions {
+            guard let failure = await partition.failure else { continue }
+            if first.map({ failure.at < $0.at }) ?? true { first = failure }
+        }
+        return first
     }
 }

@@ -9,6 +9,7 @@ struct DevicePerson: Sendable {
     let seed: UInt64
     let days: LocalDays
     private let range: Range<Instant>
+    private let clockSkews: [ClockSkew]
 
     /// The time from the home screen to the removal from the app switcher.
     private static let timeToForceQuit = Interval.seconds(3)
@@ -22,7 +23,10 @@ struct DevicePerson: Sendable {
         var endsWithForceQuit: Bool
     }
 
-    init(_ device: PlannedDevice, scenario: Scenario, seed: UInt64, days: LocalDays, range: Range<Instant>) {
+    init(
+        _ device: PlannedDevice, scenario: Scenario, seed: UInt64, days: LocalDays, range: Range<Instant>,
+        clockSkews: [ClockSkew]
+    ) {
         self.device = device
         group = scenario.people[device.group]
         self.scenario = scenario
@@ -30,6 +34,7 @@ struct DevicePerson: Sendable {
         self.seed = seed
         self.days = days
         self.range = range
+        self.clockSkews = clockSkews
     }
 
     /// Returns the actions of a day in order.
@@ -67,7 +72,8 @@ struct DevicePerson: Sendable {
         for (item, opening) in group.habits.opens.enumerated() {
             var random = SeededRandom(seed: seed, .openings, device: device.index, day: day, item: item)
             for time in times(of: opening, onDay: day, &random) {
-                let at = min(days.instant(time, on: day), last)
+                let planned = min(days.instant(time, on: day), last)
+                let at = max(clockSkews.reduce(planned) { $1.instant(shownAs: $0) }, days.begin(of: day))
                 let app =
                     opening.app.map { apps.firstIndex(of: $0) ?? 0 } ?? random.number(0...max(0, apps.count - 1))
                 let stay = max(.seconds(1), (opening.stay ?? group.habits.stay).drawn(&random))
@@ -91,5 +97,27 @@ struct DevicePerson: Sendable {
             let length = max(0, (period.end.drawn(&random) - begin).milliseconds)
             return (0..<count).map { _ in begin + .milliseconds(random.below(length)) }
         }
+    }
+}
+
+/// A time during which the clock of a device is ahead.
+struct ClockSkew: Sendable {
+    let range: Range<Instant>
+    let ahead: Interval
+
+    /// Returns the skews among the faults of a device.
+    static func all(of faults: [PlannedFault]) -> [ClockSkew] {
+        faults.compactMap { fault in
+            guard case .clockSkew(let ahead) = fault.kind else { return nil }
+            return ClockSkew(range: fault.at..<fault.until, ahead: ahead)
+        }
+    }
+
+    /// Returns the instant at which the clock first shows a time or a later one.
+    ///
+    /// When the skew begins, the clock skips some times. When it ends, the clock repeats some times.
+    func instant(shownAs shown: Instant) -> Instant {
+        let skewed = range.lowerBound..<(range.upperBound + ahead)
+        return skewed.contains(shown) ? max(range.lowerBound, shown - ahead) : shown
     }
 }

@@ -64,11 +64,15 @@ public struct DeviceTimeline: Sequence, Sendable {
     private let person: DevicePerson
     private let beginning: DeviceWorld.State
 
-    init(_ device: PlannedDevice, scenario: Scenario, seed: UInt64, days: LocalDays, range: Range<Instant>) {
+    init(
+        _ device: PlannedDevice, scenario: Scenario, seed: UInt64, days: LocalDays, range: Range<Instant>,
+        clockSkews: [ClockSkew]
+    ) {
         self.device = device
         self.days = days.days(overlapping: range)
         world = DeviceWorld(device, scenario: scenario, seed: seed, days: days, range: range)
-        person = DevicePerson(device, scenario: scenario, seed: seed, days: days, range: range)
+        person = DevicePerson(
+            device, scenario: scenario, seed: seed, days: days, range: range, clockSkews: clockSkews)
         beginning = world.beginning(on: self.days.lowerBound)
         initial = InitialConditions(
             network: beginning.network, level: beginning.level, isCharging: beginning.isCharging,

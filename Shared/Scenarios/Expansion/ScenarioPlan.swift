@@ -63,7 +63,9 @@ public struct ScenarioPlan: Sendable {
         let device = device(index)
         let days =
             zones[device.timeZone] ?? LocalDays(.utc, start: scenario.start, duration: scenario.duration.interval)
-        return DeviceTimeline(device, scenario: scenario, seed: seed, days: days, range: begin..<end)
+        return DeviceTimeline(
+            device, scenario: scenario, seed: seed, days: days, range: begin..<end,
+            clockSkews: ClockSkew.all(of: faults(of: index)))
     }
 
     /// Returns the pushes that the provider sends to a device, in the order of their time.

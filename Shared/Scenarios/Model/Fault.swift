@@ -16,7 +16,7 @@ public struct Fault: Record, Equatable {
     public var duration: TimeSpan?
     public var to: Audience = .all
 
-    /// The device's clock differs by this duration, forwards.
+    /// The device's clock is ahead by this duration. Its person goes by it, so openings come earlier.
     public var clockSkew: TimeSpan?
     /// The app with this identifier crashes if it runs.
     public var crash: String?

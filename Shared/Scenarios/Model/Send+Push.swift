@@ -32,3 +32,19 @@ extension Send {
         return .object([JSON.Member("aps", .object(aps + mutable + level))] + (payload?.members ?? []))
     }
 }
+
+extension Send.Content {
+    /// The content of a push that another system sent; nil for types of which scenarios know nothing.
+    ///
+    /// - Parameter isSilent: whether it has `content-available`, and no alert, sound or badge.
+    public init?(_ type: PushType, isSilent: Bool, payload: JSON) {
+        switch type {
+        case .alert, .background:
+            let isAvailable = payload["aps"]?["content-available"] == 1
+            self = isSilent ? .silent : isAvailable ? .alertWithContent : .alert
+        case .pushtotalk: self = .pushToTalk
+        case .voip: self = .voip
+        case .complication, .controls, .fileprovider, .liveactivity, .location, .mdm, .widgets: return nil
+        }
+    }
+}

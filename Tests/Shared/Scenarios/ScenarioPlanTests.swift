@@ -85,6 +85,23 @@ struct ScenarioPlanTests {
             ])
     }
 
+    @Test func `the person of a device goes by its clock, also if it is wrong`() throws {
+        // Before the fault, in the skipped 20 minutes, during it, and in the repeated 20 minutes after it.
+        let opens: JSON = ["07:50 a for 1m", "08:10 a for 1m", "10:00 a for 1m", "12:10 a for 1m", "12:30 a for 1m"]
+        let faults: JSON = [["at": "08:00", "for": "4h", "clockSkew": "20m"]]
+        let plan = ScenarioPlan(
+            try scenario([["habits": ["opens": opens]]], zone: "UTC", ["for": "1d", "faults": faults]))
+        let opened = plan.timeline(of: 0).filter { $0.action == .open(app: 0) }
+        let times = opened.map { String($0.at.description.dropFirst(11).prefix(5)) }
+        #expect(times == ["07:50", "08:00", "09:40", "11:50", "12:30"])
+
+        let early: JSON = [["at": "00:00", "for": "4h", "clockSkew": "20m"]]
+        let night = ScenarioPlan(
+            try scenario([["habits": ["opens": ["00:10 a for 1m"]]]], zone: "UTC", ["for": "2d", "faults": early]))
+        let first = night.timeline(of: 0).filter { $0.action == .open(app: 0) }
+        #expect(first.map { ($0.at - night.begin).seconds } == [0, 86_400], "no opening moves to the day before")
+    }
+
     @Test func `Low Power Mode follows the battery`() throws {
         let people: JSON = [
             [

@@ -27,6 +27,7 @@ extension ScenarioRun {
                 }
                 await receiver.ready(device)
             }
+            note { $0.begin = world.plan.begin }
             for kill in world.plan.kills where kill.at >= begin {
                 group.addTask { try await self.perform(kill, clock) }
             }
@@ -44,7 +45,7 @@ extension ScenarioRun {
                 }
                 let done = clock.now - world.plan.begin
                 note { $0.done = done }
-                guard (try? await Task.sleep(for: Self.beat)) != nil else { break }
+                try? await Task.sleep(for: Self.beat)
             }
             let end = min(clock.now, world.plan.end)
             group.cancelAll()

@@ -7,6 +7,8 @@ import Timeline
 extension ScenarioRun {
     /// The longest advance on the way to the beginning.
     private static let part = Interval.hours(6)
+    /// The rounds of actions at one instant after which the run ends, because its time stands still.
+    private static let mostRoundsAtOnce = 1000
 
     /// Moves the clock of the suite from one action or deadline to the next one. At each, all services settle before
     /// the devices act, and the devices get all their orders and notifications.
@@ -20,7 +22,9 @@ extension ScenarioRun {
         } catch { result = .failure(error) }
         // Also after a failure, the clock goes on as before. A cancelled task sends nothing, so another one does.
         if !reading.isFrozen {
-            await Task { try? await SuiteOperations.freeze(client, address: ops, false) }.value
+            await Task {
+                try? await SuiteOperations.freeze(client, address: ops, false, within: .seconds(5))
+            }.value
         }
         return try result.get()
     }
@@ -47,10 +51,12 @@ extension ScenarioRun {
                 throw FleetError("the suite refuses the device \(device.name) or one of its apps")
             }
         }
+        note { $0.begin = world.plan.begin }
         var stepper = VirtualStepper(devices: devices, feed: feed, recorder: recorder, concurrency: options.concurrency)
         var now = begin
         var kills = world.plan.kills[...]
         var hasActed = true
+        var roundsAtOnce = 0
         let started = ContinuousClock.now
         while now < world.plan.end, !isOver(since: started) {
             do {
@@ -74,17 +80,28 @@ extension ScenarioRun {
                 } else {
                     now = try await SuiteOperations.advance(client, address: ops, by: next - now, step: true)
                 }
+                roundsAtOnce = hasActed ? roundsAtOnce + 1 : 0
+                guard roundsAtOnce < Self.mostRoundsAtOnce else {
+                    throw FleetError("the devices have acted \(roundsAtOnce) times at \(now), and want to act again")
+                }
                 let done = now - world.plan.begin
                 note { $0.done = done }
-            } catch is CancellationError { break }
+            } catch is CancellationError {
+                note { $0.endReason = .interrupted }
+                break
+            }
         }
         return now
     }
 
     func isOver(since start: ContinuousClock.Instant) -> Bool {
-        guard !Task.isCancelled else { return true }
-        guard let limit = options.limit else { return false }
-        return start + .milliseconds(limit.milliseconds) <= .now
+        if Task.isCancelled {
+            note { $0.endReason = .interrupted }
+            return true
+        }
+        guard let limit = options.limit, start + .milliseconds(limit.milliseconds) <= .now else { return false }
+        note { $0.endReason = .limit }
+        return true
     }
 
     /// Calls a body for each device, as many at once as the options allow.

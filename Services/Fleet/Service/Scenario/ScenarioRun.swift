@@ -16,6 +16,20 @@ public final class ScenarioRun: Sendable {
         public var duration = Interval.zero
         public var devices = 0
         public var isVirtual = false
+        /// The beginning of the scenario; nil until all devices have begun.
+        public var begin: Instant?
+        /// Why the run ended early; nil at the end of the scenario.
+        public var endReason: EndReason?
+
+        /// The first instant that the run has not reached; nil until the scenario begins.
+        public var reached: Instant? { begin.map { $0 + done } }
+    }
+
+    /// Why a run ended early.
+    public enum EndReason: Sendable, Equatable {
+        case interrupted
+        /// The time of ``ScenarioOptions/limit`` was over.
+        case limit
     }
 
     public let statistics = RunStatistics()

@@ -16,6 +16,8 @@ actor SuiteOperations {
 
     /// The most real seconds for the services to settle after a step of the clock.
     private static let patience = 120.0
+    /// The time for which a request without an answer is repeated.
+    static let longestSilence = Duration.seconds(60)
 
     /// - Parameters:
     ///   - names: the devices whose events count.
@@ -45,8 +47,12 @@ actor SuiteOperations {
     }
 
     /// Freezes the virtual clock, or lets it run again.
-    static func freeze(_ client: SuiteClient, address: String, _ isFrozen: Bool) async throws {
-        _ = try await send(client, "PUT", address + "/v1/clock", ["frozen": .bool(isFrozen)])
+    ///
+    /// - Parameter limit: the time for which it asks again while there is no answer.
+    static func freeze(
+        _ client: SuiteClient, address: String, _ isFrozen: Bool, within limit: Duration = longestSilence
+    ) async throws {
+        _ = try await request(client, "PUT", address + "/v1/clock", ["frozen": .bool(isFrozen)], within: limit)
     }
 
     /// Advances the virtual clock, and waits until all services have settled.
@@ -88,15 +94,15 @@ actor SuiteOperations {
         _ client: SuiteClient, _ method: String, _ url: String, _ body: JSON?
     ) async throws -> JSON { try await request(client, method, url, body).document }
 
-    /// Sends a request until it gets an answer, for a minute at most.
+    /// Sends a request until it gets an answer.
     ///
     /// - Throws: ``FleetError`` after a refusal, or without an answer.
     private static func request(
-        _ client: SuiteClient, _ method: String, _ url: String, _ body: JSON?
+        _ client: SuiteClient, _ method: String, _ url: String, _ body: JSON?, within limit: Duration = longestSilence
     ) async throws -> SuiteResponse {
         let key = client.endpoints.operatorKey
         let headers: HTTPHeaders = key.isEmpty ? [:] : ["authorization": "Bearer " + key]
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + limit
         while true {
             let response = try await client.exchange(
                 method, url, headers, body?.bytes, type: "application/json", timeout: .seconds(180))

@@ -16,15 +16,14 @@ extension DeviceSimulation {
         stored.apps = apps.map { StoredApp($0) }
         stored.attempts = attempts.map { StoredAttempt($0.key, $0.value) }.sorted { $0.task.precedes($1.task) }
         for (id, push) in awaited.sorted(by: { $0.key < $1.key }) { stored.awaited[id] = StoredAwaitedPush(push) }
+        stored.check = check
         stored.commands = commands
         stored.continuedTasks = continuedTasks
         stored.draws = draws
         stored.due = due
-        stored.ended = check?.ended.sorted() ?? []
         stored.fetch = fetch.stored
         stored.hangingTasks = hangingTasks.sorted()
         stored.isConnecting = isConnecting
-        stored.lastExamined = check?.last ?? .epoch
         stored.lifecycle = lifecycle.stored
         stored.nextEvent = passedEvents
         stored.nextPush = nextPush
@@ -54,7 +53,10 @@ extension DeviceSimulation {
         commands = stored.commands
         continuedTasks = stored.continuedTasks
         draws = stored.draws
-        if check != nil { check = DeviceCheck(ended: Set(stored.ended), last: stored.lastExamined) }
+        if check != nil {
+            guard let stored = stored.check else { throw .withoutChecks }
+            check = stored
+        }
         fetch.restore(stored.fetch, key: key)
         hangingTasks = Set(stored.hangingTasks)
         isConnecting = stored.isConnecting

@@ -13,6 +13,8 @@ public enum SnapshotError: Error, Sendable, CustomStringConvertible {
     case otherProgram
     /// It is a snapshot of another scenario, or with another seed, duration, number of devices or table of generations.
     case otherScenario
+    /// It was written without checks, so they do not know what came before it.
+    case withoutChecks
 
     public var description: String {
         switch self {
@@ -20,6 +22,7 @@ public enum SnapshotError: Error, Sendable, CustomStringConvertible {
         case .otherProgram: "the snapshot was written by another version of fleet; simulate from the begin"
         case .otherScenario:
             "the snapshot is of another scenario, or of other values of --seed, --devices, --days or --profiles"
+        case .withoutChecks: "the snapshot was written without --check; leave it out, or simulate from the begin"
         }
     }
 }

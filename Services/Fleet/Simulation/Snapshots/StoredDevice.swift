@@ -56,16 +56,16 @@ struct StoredDevice: Record {
     var apps: [StoredApp] = []
     var attempts: [StoredAttempt] = []
     var awaited: OrderedDictionary<String, StoredAwaitedPush> = [:]
+    /// The memory of the checks; nil without checks.
+    var check: DeviceCheck?
     var commands = 0
     var continuedTasks = 0
     var draws = 0
     /// The time of the next step in the order of the partition; nil if there is none.
     var due: Instant?
-    var ended: [String] = []
     var fetch = StoredFetch()
     var hangingTasks: [String] = []
     var isConnecting = false
-    var lastExamined = Instant.epoch
     var lifecycle = StoredLifecycle()
     /// The number of used events of the person's plan.
     var nextEvent = 0

@@ -25,7 +25,7 @@ struct StoredSlots: Record {
 struct StoredViolation: Record {
     var at = Instant.epoch
     var device = ""
-    var rule = ""
+    var rule = CheckedRule.placeholder
 }
 
 extension PartitionContext {

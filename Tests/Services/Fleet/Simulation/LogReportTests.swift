@@ -35,22 +35,35 @@ import Timeline
         }
         """
 
-    @Test func `the report of a log equals the report of the simulation`() async throws {
-        let scenario = try Scenario(jsonBytes: Array(Self.scenario.utf8))
+    private struct Simulated {
+        var plan: ScenarioPlan
+        var report: Report
+        var names: [String]
+        var events: [Event]
+    }
+
+    /// Simulates the scenario, and reads its log.
+    private static func simulated() async throws -> Simulated {
+        let scenario = try Scenario(jsonBytes: Array(scenario.utf8))
         let plan = ScenarioPlan(scenario)
         let file = FileManager.default.temporaryDirectory.appending(path: "log-\(UUID().uuidString)")
         _ = FileManager.default.createFile(atPath: file.path, contents: nil)
         defer { try? FileManager.default.removeItem(at: file) }
         let handle = try FileHandle(forWritingTo: file)
-        let simulated = try await SimulationRun(scenario, threads: 2).run(log: handle)
+        let report = try await SimulationRun(scenario, threads: 2).run(log: handle).document
         try handle.close()
+        let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
         let names = (0..<scenario.devices.count).map { plan.device($0).name }
-        var report = LogReport(plan, names: names)
-        let events = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).map { try Self.event(Array($0)) }
-        try Self.addPushes(plan, names, events, to: &report)
-        for event in events { try report.add(event) }
-        let expected = simulated.document
-        var found = report.report(until: plan.end).document
+        return Simulated(plan: plan, report: report, names: names, events: try lines.map { try event(Array($0)) })
+    }
+
+    @Test func `the report of a log equals the report of the simulation`() async throws {
+        let simulated = try await Self.simulated()
+        var report = LogReport(simulated.plan, names: simulated.names)
+        try Self.addPushes(simulated.plan, simulated.names, simulated.events, to: &report)
+        for event in simulated.events { try report.add(event) }
+        let expected = simulated.report
+        var found = report.report(until: simulated.plan.end).document
         #expect(found.sha256 == nil && found.origin == .run && expected.origin == .simulation)
         found.origin = expected.origin
         // Facts about devices that no event has.
@@ -59,6 +72,36 @@ import Timeline
         found.bytes = expected.bytes
         #expect(String(decoding: found.jsonBytes, as: UTF8.self) == String(decoding: expected.jsonBytes, as: UTF8.self))
         #expect(expected.apps[0].pushes.reduce(0) { $0 + $1.sent } > 100)
+    }
+
+    @Test func `a report has the pushes of another system`() async throws {
+        let simulated = try await Self.simulated()
+        var scenario = simulated.plan.scenario
+        scenario.provider = .external
+        var report = LogReport(ScenarioPlan(scenario), names: simulated.names)
+        for event in simulated.events { try report.add(event) }
+        // Nobody learns of the pushes that another system can't send.
+        let expected = simulated.report.apps[0].pushes.map { push in
+            var push = push
+            push.withoutToken = 0
+            return push
+        }
+        let found = report.report(until: simulated.plan.end).document
+        #expect(found.apps[0].pushes == expected && expected.contains { $0.sent > 50 })
+        #expect(found.pushes == simulated.report.pushes && !found.pushes.isEmpty)
+    }
+
+    @Test func `pushes of another system have the content of their type and payload`() throws {
+        let received: [(PushType, Bool, JSON, Send.Content?)] = [
+            (.alert, false, ["aps": ["alert": "a"]], .alert),
+            (.alert, false, ["aps": ["alert": "a", "content-available": 1]], .alertWithContent),
+            (.alert, true, ["aps": ["content-available": 1]], .silent),
+            (.background, true, ["aps": ["content-available": 1]], .silent),
+            (.voip, false, [:], .voip), (.pushtotalk, false, [:], .pushToTalk), (.liveactivity, false, [:], nil),
+        ]
+        for (type, isSilent, payload, content) in received {
+            #expect(Send.Content(type, isSilent: isSilent, payload: payload) == content, "\(type) \(payload)")
+        }
     }
 
     @Test func `a refused push and one without a token are no arrivals`() throws {

@@ -217,14 +217,15 @@ import Timeline
     @Test func `a page names the files and the end of what it reports`() throws {
         var report = Report()
         report.complete = false
-        report.ignoredFaults = ["clockSkew"]
+        report.endReason = "It was <interrupted>."
+        report.ignoredFaults = ["kill"]
         for (origin, word, command) in [
             (ReportOrigin.simulation, "simulation", "fleet simulate"), (.run, "run", "fleet run --scenario"),
         ] {
             report.origin = origin
             let page = try ReportPage().html(report)
-            #expect(page.contains("The \(word) was stopped at"))
-            #expect(page.contains("<code>clockSkew</code> had no effect in this \(word)."))
+            #expect(page.contains("The \(word) ended at 1970-01-01 00:00. It was &lt;interrupted&gt;."))
+            #expect(page.contains("<code>kill</code> had no effect in this \(word)."))
             #expect(page.contains(command) && page.contains("report.json") && !page.contains("format=json"))
         }
         report.origin = .log

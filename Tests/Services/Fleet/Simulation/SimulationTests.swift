@@ -178,7 +178,27 @@ import Timeline
         }
         let report = try await task.value
         #expect(!report.isComplete)
+        #expect(report.endReason == "It was interrupted.")
         #expect(report.until - report.begin == .hours(3))
         #expect(!report.isGood)
+    }
+
+    @Test func `a device whose time stands still ends the simulation with a reason`() async throws {
+        let scenario = try Scenario(jsonBytes: Array(Self.busyDay.utf8))
+        var reports: [SimulationReport] = []
+        for threads in [1, 3] {
+            // Some device takes two steps at one instant.
+            reports.append(try await SimulationRun(scenario, threads: threads, mostStepsAtOnce: 1).run())
+        }
+        let report = reports[0]
+        #expect(!report.isComplete && !report.isGood)
+        let reason = try #require(report.endReason)
+        let pattern =
+            /device-\d{6} cannot go on at [-0-9T:.Z]+: its time stands still, after 1 more steps at this instant\./
+        #expect(reason.wholeMatch(of: pattern) != nil, "\(reason)")
+        #expect(report.summary.contains(reason) && report.document.endReason == reason)
+        #expect(report.until < report.begin + .days(1) && report.events > 0)
+        #expect(reports[1].endReason == reason && reports[1].digest == report.digest)
+        #expect(try await SimulationRun(scenario).run().endReason == nil)
     }
 }

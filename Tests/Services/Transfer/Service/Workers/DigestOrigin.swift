@@ -3,6 +3,7 @@ import Foundation
 import NIOHTTP1
 import Synchronization
 import Testing
+import TestSupport
 
 /// A server with Digest authentication, written from the RFC and independent of the client. A test checks it with curl.
 final class DigestOrigin: Sendable {

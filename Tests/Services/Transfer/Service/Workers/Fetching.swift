@@ -3,8 +3,9 @@ import Contracts
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import TransferCore
 import Synchronization
+import TestSupport
+import TransferCore
 
 @testable import TransferService
 

@@ -2,6 +2,7 @@ import Contracts
 import NIOCore
 import NIOHTTP1
 import Testing
+import TestSupport
 import TransferCore
 
 @testable import TransferService

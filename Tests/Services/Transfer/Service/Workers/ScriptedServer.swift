@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 
 /// A server with a list of responses for each path. It repeats the last response and records the requests.
 final class ScriptedServer: Sendable {

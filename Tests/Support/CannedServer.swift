@@ -1,38 +1,37 @@
 import Foundation
-import NIOCore
-import NIOHTTP1
+public import NIOCore
+public import NIOHTTP1
 import NIOPosix
-import NIOSSL
+public import NIOSSL
 import Synchronization
-import TestSupport
 
 /// A received request.
-struct CannedRequest: Sendable {
-    var method = ""
-    var path = ""
-    var headers: HTTPHeaders = [:]
-    var body = ByteBuffer()
+public struct CannedRequest: Sendable {
+    public var method = ""
+    public var path = ""
+    public var headers: HTTPHeaders = [:]
+    public var body = ByteBuffer()
     /// The value of the `Host` field.
-    var host: String { headers.first(name: "Host") ?? "" }
+    public var host: String { headers.first(name: "Host") ?? "" }
 }
 
 /// A server that answers every request with a text of the test, byte for byte.
-final class CannedServer: Sendable {
-    typealias Answer = @Sendable (CannedRequest) -> String
+public final class CannedServer: Sendable {
+    public typealias Answer = @Sendable (CannedRequest) -> String
     /// A mark at the end of a response: the server closes the connection after it.
-    static let close = "\u{0}"
+    public static let close = "\u{0}"
 
     private let channel: any Channel
     private let tally: Tally
     private let service: Service
-    var port: Int { channel.localAddress?.port ?? 0 }
-    var requests: Int { tally.count }
-    func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
+    public var port: Int { channel.localAddress?.port ?? 0 }
+    public var requests: Int { tally.count }
+    public func url(_ path: String = "/") -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// - Parameters:
     ///   - isEarly: Whether to answer after the head. The server then drops the body.
     ///   - tls: The configuration of an https server.
-    static func start(
+    public static func start(
         host: String = "127.0.0.1", port: Int = 0, tls: TLSConfiguration? = nil, isEarly: Bool = false,
         _ answer: @escaping Answer
     ) async throws -> CannedServer {
@@ -61,10 +60,10 @@ final class CannedServer: Sendable {
     }
 
     /// Gives later connections another certificate and other answers, as another server at the same port would.
-    func replace(tls: TLSConfiguration?, _ answer: @escaping Answer) throws { try service.replace(tls, answer) }
+    public func replace(tls: TLSConfiguration?, _ answer: @escaping Answer) throws { try service.replace(tls, answer) }
 
     /// Returns when the port is free. Open connections continue.
-    func stop() async throws { try await channel.close() }
+    public func stop() async throws { try await channel.close() }
 
     deinit { channel.close(promise: nil) }
 
@@ -142,12 +141,4 @@ final class CannedServer: Sendable {
             if closes { context.close(promise: nil) }
         }
     }
-}
-
-/// Returns a response with a body.
-func ok(_ text: String) -> String { "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)" }
-
-/// Returns a response without a body.
-func status(_ code: Int, _ fields: String...) -> String {
-    "HTTP/1.1 \(code) Answer\r\n" + fields.map { $0 + "\r\n" }.joined() + "Content-Length: 0\r\n\r\n"
 }
