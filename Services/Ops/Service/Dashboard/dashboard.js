@@ -24,12 +24,28 @@ const feed = new Feed(new Transfers(), failed)
 const views = {
   overview: {
     title: '',
+    /** Whether the feed has not started. */
+    isFeedDue: false,
     open() {
       $('feed-beside').append($('feed'))
+      this.isFeedDue = true
+    },
+    close() {
+      this.isFeedDue = false
+      feed.stop()
+    },
+    async refresh(signal) {
+      const numbers = refreshNumbers(clock, signal)
+      if (this.isFeedDue) this.startFeed(numbers, signal)
+      await numbers
+    },
+    /** Starts the feed after the first numbers, which do not wait for it, and soon without them. */
+    async startFeed(numbers, signal) {
+      await Promise.race([numbers.catch(() => {}), pause(1000, signal)])
+      if (!this.isFeedDue) return
+      this.isFeedDue = false
       feed.start(false)
     },
-    close: () => feed.stop(),
-    refresh: signal => refreshNumbers(clock, signal),
   },
   feed: {
     title: 'Events',
