@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func `an interrupted simulation continues from its snapshot, and both have a report`() async throws {
-        let path = try file("long.yaml", Self.scenario.replacing("for: 2d", with: "for: 60d"))
+        let path = try file("long.yaml", Self.scenario.replacing("for: 2d", with: "for: 20d"))
         let (snapshot, reports) = (try file("snapshot"), try file("reports"))
         let whole = try await fleet("simulate", path)
         let process = try start(["simulate", path, "--snapshot", snapshot, "--report", reports, "--devices", "3"])

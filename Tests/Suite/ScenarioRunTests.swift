@@ -155,7 +155,7 @@ struct ScenarioRunTests {
 
     @Test func `a run in real time has a report of its pushes`() async throws {
         let suite = try await RunningSuite.start()
-        let opens = Array(repeating: #""100 times 00:00-24:00""#, count: 10).joined(separator: ", ")
+        let opens = Array(repeating: #""100 times 00:00-24:00""#, count: 40).joined(separator: ", ")
         let text = """
             {
               "name": "real time", "for": "2d", "devices": {"count": 20},
@@ -166,7 +166,7 @@ struct ScenarioRunTests {
             """
         let folder = try suite.file("report")
         let fleet = try suite.startFleet([
-            "run", "--scenario", try suite.file("scenario.json", text: text), "--report", folder, "--for", "30s",
+            "run", "--scenario", try suite.file("scenario.json", text: text), "--report", folder, "--for", "10s",
         ])
         let status = try await fleet.process.exit(within: 240)
         let words = fleet.process.output.tail(60) + fleet.process.errors.tail(20)
@@ -200,6 +200,10 @@ struct ScenarioRunTests {
             FileManager.default.contents(atPath: tokens)?.isEmpty == false
         }
         try await suite.kill(.ops)
+        // Another server has its port. A port without a server is asked for a minute.
+        let other = try await CannedServer.start(port: suite.port(.ops)) { _ in
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
+        }
         let status = try await fleet.process.exit(within: 240)
         let words = fleet.process.output.tail(60) + fleet.process.errors.tail(20)
         #expect(status == .exited(1), "\(words)")
@@ -207,8 +211,9 @@ struct ScenarioRunTests {
             FileManager.default.contents(atPath: folder + "/report.json").flatMap { try? JSON(parsing: Array($0)) },
             "\(words)")
         let reason = try #require(report["endReason"]?.string)
-        #expect(reason.hasPrefix("It failed: ops ") && words.contains(reason), "\(words)")
+        #expect(reason.hasPrefix("It failed: ops refuses ") && words.contains(reason), "\(words)")
         #expect(report["openingsByHour"]?.items?.compactMap(\.int).reduce(0, +) ?? 0 > 0, "what happened is in it")
+        try await other.stop()
         _ = try await suite.stop()
         try await suite.cluster.destroy()
     }

@@ -108,8 +108,9 @@ struct ScenarioPlayOptions: ParsableArguments {
 
     private static func line(_ run: ScenarioRun) -> String {
         let (progress, counts) = (run.progress, run.statistics.counts)
+        let done = TimeSpan(.seconds(progress.done.milliseconds / 1000))
         return [
-            "\(TimeSpan(progress.done))/\(TimeSpan(progress.duration))\(progress.isVirtual ? "" : " in real time")",
+            "\(done)/\(TimeSpan(progress.duration))\(progress.isVirtual ? "" : " in real time")",
             "\(progress.devices) devices", "\(counts.requests) requests", "\(counts.orderCount) orders",
             "\(counts.pushes) pushes", "\(counts.notifications) delivered",
         ].joined(separator: " · ")

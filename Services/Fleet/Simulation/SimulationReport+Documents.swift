@@ -39,7 +39,8 @@ extension SimulationReport {
 
     /// The report as lines for a terminal.
     public var summary: String {
-        var lines = ["\(name): \(devices) devices, \(TimeSpan(until - begin))\(isComplete ? "" : ", not complete")"]
+        let time = TimeSpan(.seconds((until - begin).milliseconds / 1000))
+        var lines = ["\(name): \(devices) devices, \(time)\(isComplete ? "" : ", not complete")"]
         if let endReason { lines.append("  \(endReason)") }
         for (name, app) in zip(apps, figures.apps) {
             for (content, pushes) in app.rows {
