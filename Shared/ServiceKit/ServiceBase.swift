@@ -142,7 +142,7 @@ public struct ServiceBase: Sendable {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
-                incarnation: incarnation),
+                incarnation: incarnation, accessLog: configuration.hasAccessLog ? logger : nil),
             // The services stop in reverse order, so the writer stops after the server.
             services: [
                 RefusalWriter(refused: refused, pool: pool, logger: logger), first, tail,

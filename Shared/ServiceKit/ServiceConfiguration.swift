@@ -22,6 +22,7 @@ public struct ServiceConfiguration: Sendable {
     public let failedCredentials: Int
     public let partitions: Int
     let stateCacheBytes: Int
+    let hasAccessLog: Bool
     public let logLevel: Logger.Level
     let logFormat: LogFormat
     let operatorKeyFile: SecretFile
@@ -76,6 +77,8 @@ public struct ServiceConfiguration: Sendable {
             "partitions of the log, the same for all services; fixed when migrate creates the log")
         stateCacheBytes =
             reader.number("STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB") << 20
+        hasAccessLog = reader.flag(
+            "ACCESS_LOG", "log each request of the REST port: method, route, path, status, time, caller and address")
         logLevel = reader.choice("LOG_LEVEL", .info, "least severe level that is logged")
         logFormat = reader.choice("LOG_FORMAT", .auto, "auto is pretty on a terminal, else json")
         operatorKeyFile = reader.secret(

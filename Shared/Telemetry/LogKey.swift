@@ -4,6 +4,12 @@ public enum LogKey {
     public static let trace = "trace"
     public static let method = "method"
     public static let route = "route"
+    public static let path = "path"
+    public static let status = "status"
+    /// The time until an answer begins.
+    public static let milliseconds = "milliseconds"
+    /// The kind and name of a caller, such as `operator:alice`.
+    public static let caller = "caller"
     /// The address of a client.
     public static let address = "address"
     /// The number of requests that a line summarises.

@@ -30,6 +30,7 @@ struct Entrance: Sendable {
             var context = context
             let admission = try await authenticator.admit(request, context)
             let caller = admission.caller
+            context.access?.caller = caller
             try rates.admit(caller)
             if let scope { try caller.require(scope) }
             context.admission = admission

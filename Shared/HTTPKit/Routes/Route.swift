@@ -3,6 +3,7 @@ public import EventLog
 public import HTTPTypes
 public import Hummingbird
 public import Identity
+public import Logging
 public import Records
 public import Telemetry
 
@@ -196,11 +197,13 @@ public struct RouteTable: Sendable {
     ///   - slots: the limits of requests in progress. Open routes take no slot, so that a full service still answers
     ///     probes. A request without a valid credential takes no slot either.
     ///   - incarnation: the incarnation of the log.
+    ///   - accessLog: gets a line for each request; nil for none.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
-        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first
+        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first, accessLog: Logger? = nil
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
+        if let accessLog { router.add(middleware: AccessLogMiddleware(logger: accessLog)) }
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
         router.add(middleware: NotModifiedMiddleware())

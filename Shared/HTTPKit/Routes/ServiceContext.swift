@@ -20,6 +20,8 @@ public struct ServiceContext: RequestContext {
     public internal(set) var incarnation = LogIncarnation.first
     /// The slot of the request; nil on open routes.
     var held: HeldSlot?
+    /// Gets the caller for the access log; nil if there is none.
+    var access: AccessRecord?
     /// The trace context of this request and its answer.
     public var traceparent: Traceparent = .random()
     /// Whether the caller sent a trace context.

@@ -65,7 +65,7 @@ struct TestService: Sendable {
         revoked: RevokedTokens = RevokedTokens(),
         rates: RequestRates = RequestRates(), failures: Int = 0,
         refresh: @escaping @Sendable () async -> Bool = { false }, settings: [String] = [],
-        certificate: PEMCertificate? = nil,
+        certificate: PEMCertificate? = nil, accessLog: Bool = false,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -94,7 +94,8 @@ struct TestService: Sendable {
                 tokens: verifier,
                 revoked: revoked, insecure: insecure,
                 failures: FailedCredentials(perSecond: failures, metrics: metrics),
-                refresh: refresh), metrics: metrics, rates: rates, slots: slots)
+                refresh: refresh), metrics: metrics, rates: rates, slots: slots,
+            accessLog: accessLog ? logger : nil)
         let host = ServiceHost(
             name: "naps", configuration: try ServiceConfiguration.reading(["--port", "0"] + settings),
             responder: responder,
