@@ -60,9 +60,11 @@ struct ScenarioFaultTests {
             let up = try installation.up(["--detach", "--no-fleet", "--virtual-time"])
             #expect(try await up.exit(within: 300) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
             let run = try fleet(Self.kills, in: installation, ["--kill-command", "echo no rights for; exit 3; echo"])
-            #expect(try await run.exit(within: 240) != .exited(0))
-            let words = run.errors.tail(200)
-            #expect(words.contains("kill push ended with status 3: no rights for"), "\(words)")
+            #expect(try await run.exit(within: 240) == .exited(1))
+            let words = run.output.tail(200)
+            for part in ["It failed: ", "kill push ended with status 3: no rights for"] {
+                #expect(words.contains(part), "\(words)")
+            }
             #expect(try await installation.call(.GET, .ops, "/v1/clock").json["frozen"] == false)
         }
     }

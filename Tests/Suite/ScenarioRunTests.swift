@@ -94,9 +94,13 @@ struct ScenarioRunTests {
         // The pushes have random identifiers, and only a simulation hashes its log.
         let (live, planned) = (Self.counts(events), Self.counts(simulated))
         let types = Set(live.keys).union(planned.keys).filter { live[$0] != planned[$0] }
-        for member in ["apps", "bytes", "expectations", "openingsByHour", "refreshesByHour", "states", "events"] {
+        for member in ["apps", "bytes", "expectations", "openingsByHour", "refreshesByHour", "states"] {
             #expect(report[member] == document[member], "\(member); other numbers of \(types.sorted())")
         }
+        // A machine with much load can stop a service for so long that it records an outage. A simulation has none.
+        let outages = live.filter { $0.key.hasSuffix(".outage.recorded") }.values.reduce(0, +)
+        let (found, wanted) = (report["events"]?.int ?? 0, document["events"]?.int ?? 0)
+        #expect((wanted...wanted + outages).contains(found), "events; other numbers of \(types.sorted())")
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         try await suite.cluster.destroy()
     }
