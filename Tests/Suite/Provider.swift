@@ -6,6 +6,9 @@ import Records
 
 /// A provider of pushes, with its own key, over HTTP/1.1.
 struct Provider: Sendable {
+    /// The bundle identifier of the app of most notifications.
+    static let app = "com.example.news"
+
     private struct Claims: JWTPayload {
         let iss: IssuerClaim
         let iat: IssuedAtClaim
@@ -36,7 +39,7 @@ struct Provider: Sendable {
     /// - Parameter device: the device token.
     /// - Returns: its `apns-id` and `apns-unique-id`.
     func notify(
-        _ device: String, _ payload: JSON, silent: Bool, topic: String = Story.app
+        _ device: String, _ payload: JSON, silent: Bool, topic: String = Provider.app
     ) async throws -> (id: String, unique: String) {
         let answer = try await suite.send(
             .POST, .push, "/3/device/\(device)", payload,

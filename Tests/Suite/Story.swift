@@ -6,7 +6,7 @@ import Timeline
 
 /// A device with a user and an app, in frozen virtual time that the story advances.
 struct Story {
-    static let app = "com.example.news"
+    static let app = Provider.app
     private static let device = "/v1/devices/phone"
     static let path = device + "/apps/" + app
 

@@ -4,7 +4,7 @@ import Records
 import Testing
 
 /// The access log, an option of each service.
-@Suite struct AccessLogTests {
+@Suite(.tags(.processes)) struct AccessLogTests {
     private func lines(of service: TestService) throws -> [JSON] {
         try service.log.all.map { try JSON(parsing: Array($0.utf8)) }.filter { $0["message"] == "answered request" }
     }
