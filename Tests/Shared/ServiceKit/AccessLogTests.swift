@@ -1,6 +1,7 @@
 import HTTPKit
 import Hummingbird
 import Records
+import TestSupport
 import Testing
 
 /// The access log, an option of each service.
