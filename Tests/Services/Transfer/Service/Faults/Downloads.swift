@@ -32,14 +32,14 @@ struct Downloads: Sendable {
         return downloads
     }
 
-    /// Creates one task and claims its file.
+    /// Creates one task, claims its file, and starts the task. A task that starts earlier may fail before the claim.
     func add(_ file: ContentOrigin.File, to device: String, from port: Int) async throws {
         let created = try await suite.call(
             .POST, suite.transferPort, "\(Self.session(device))/downloads",
-            #"{"resume":true,"url":"http://127.0.0.1:\#(port)/content/\#(file.name)"}"#)
-        let task = try #require(created.json["task"]?.int)
-        try await suite.call(
-            .POST, suite.transferPort, "\(Self.session(device))/tasks/\(task)/claim", #"{"name":"\#(file.name)"}"#)
+            #"{"url":"http://127.0.0.1:\#(port)/content/\#(file.name)"}"#)
+        let task = "\(Self.session(device))/tasks/\(try #require(created.json["task"]?.int))"
+        try await suite.call(.POST, suite.transferPort, task + "/claim", #"{"name":"\#(file.name)"}"#)
+        try await suite.call(.POST, suite.transferPort, task + "/resume")
     }
 
     /// Returns the file that an app has claimed.
