@@ -18,23 +18,6 @@ struct ScenarioFaultTests {
         }
         """
 
-    static let transfers = """
-        {
-          "name": "uploads and downloads", "for": "2h", "devices": {"count": 4, "mix": {"ios26": 50, "ios15": 50}},
-          "people": [{"habits": {"opens": ["00:10±5m", "01:00±5m"], "stay": "1m"}}],
-          "apps": [
-            {
-              "id": "com.example.film",
-              "transfers": [
-                {"kind": "upload", "size": "300kB", "start": "opening"},
-                {"kind": "download", "size": "200kB", "start": "opening", "limit": 1}
-              ]
-            }
-          ],
-          "expect": [{"what": "transfers completed", "atLeast": "100%"}]
-        }
-        """
-
     @Test func `the alerts of killed services arrive`() async throws {
         try await Installation.using { installation in
             let up = try installation.up(["--detach", "--no-fleet", "--virtual-time"])
@@ -87,26 +70,6 @@ struct ScenarioFaultTests {
         #expect(run.errors.tail(200).contains("--kill-command './deploy/fault --data DIR'"), "\(run.errors.tail(200))")
     }
 
-    @Test func `uploads and downloads end in the suite as in a simulation`() async throws {
-        let suite = try await RunningSuite.start(virtualTime: true)
-        let file = try suite.file("scenario.json", text: Self.transfers)
-        let folder = try suite.file("report")
-        let fleet = try suite.startFleet(["run", "--scenario", file, "--report", folder])
-        let status = try await fleet.process.exit(within: 300)
-        #expect(status == .exited(0), "\(fleet.process.output.tail(40)) \(fleet.process.errors.tail(20))")
-        let simulated = try suite.file("simulated")
-        let simulation = try ChildProcess.start(
-            ChildProcess.product("fleet"), ["simulate", file, "--report", simulated])
-        #expect(try await simulation.exit(within: 120) == .exited(0), "\(simulation.output.tail(40))")
-        let (ran, expected) = (try report(folder), try report(simulated))
-        let outcome = try #require(expected["expectations"]?.items?.first)
-        // Two openings, an upload at each and one download: three transfers for each of four devices.
-        #expect(outcome["met"] == true && outcome["text"]?.string?.contains("12") == true, "\(outcome)")
-        #expect(ran["expectations"]?.items?.first == outcome)
-        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
-        try await suite.cluster.destroy()
-    }
-
     private func fleet(_ text: String, in installation: Installation, _ options: [String]) throws -> ChildProcess {
         let file = installation.folder.appendingPathComponent("scenario.json")
         try Data(text.utf8).write(to: file)
@@ -124,9 +87,5 @@ struct ScenarioFaultTests {
             uniqueKeysWithValues: try files.map {
                 ($0.deletingPathExtension().lastPathComponent, try String(contentsOf: $0, encoding: .utf8))
             })
-    }
-
-    private func report(_ folder: String) throws -> JSON {
-        try JSON(parsing: Array(try #require(FileManager.default.contents(atPath: folder + "/report.json"))))
     }
 }

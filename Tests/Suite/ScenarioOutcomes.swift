@@ -3,12 +3,15 @@ import Foundation
 import Records
 import Timeline
 
-/// The outcome of each notification and refresh in a log, by names that do not depend on random identifiers.
+/// The outcome of each notification, refresh and transfer in a log, by names that do not depend on random identifiers.
 struct ScenarioOutcomes: Equatable {
     /// The outcome of each notification, by its device, app, push type and time of receipt.
     var notifications: [String: String] = [:]
     /// The result of each refresh and task, by its device, app and due time.
     var refreshes: [String: String] = [:]
+
+    /// The begin, the end and the bytes of each transfer, by its device, app, session and number.
+    var transfers: [String: String] = [:]
 
     private struct Notification {
         var name: String
@@ -42,6 +45,18 @@ struct ScenarioOutcomes: Equatable {
                 let due = data["dueAt"]?.string.flatMap { Instant($0) } ?? time
                 let result = data["result"]?.string ?? data["refusal"]?.string ?? "none"
                 refreshes["\(subject) \(type) due at \(Self.text(due - begin))"] = "\(result) at \(at)"
+            } else if type.hasPrefix("transfer."), let session = data["session"]?.string, let task = data["task"]?.int {
+                let name = "\(subject) \(session) \(task)"
+                switch type {
+                case TransferEvent.TaskCreated.type: transfers[name] = "created at \(at)"
+                case TransferEvent.AttemptStarted.type, TransferEvent.AttemptEnded.type:
+                    let words = data["end"]?.string.map { "\($0) with \(data["to"]?.int ?? 0) bytes" }
+                    transfers[name, default: ""] += ", \(words ?? "attempt") at \(at)"
+                case TransferEvent.TaskCompleted.type:
+                    let code = data["error"]?["code"]?.int.map { "error \($0)" } ?? "completed"
+                    transfers[name, default: ""] += ", \(code) at \(at)"
+                default: break
+                }
             }
         }
         for id in order {

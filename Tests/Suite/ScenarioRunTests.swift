@@ -65,7 +65,38 @@ struct ScenarioRunTests {
         }
         """
 
-    @Test(arguments: [alerts, refreshes, forceQuits])
+    /// Downloads and uploads of two generations: in a tunnel, over LTE, after silent pushes and on Wi-Fi with power only.
+    static let transfers = """
+        {
+          "name": "transfers on a train", "for": "5h", "devices": {"count": 6, "mix": {"ios26": 50, "ios15": 50}},
+          "people": [
+            {
+              "share": 50, "habits": {"opens": ["00:10±5m", "02:00±15m"], "stay": "1m"},
+              "network": {"train": "00:20±5m-02:30 lte", "tunnel": "01:00±5m-01:20 none"}, "charging": "03:00-04:30"
+            },
+            {"share": 50, "habits": {"opens": ["00:10±5m"], "stay": "3m"}, "network": {"usual": "lossy"}}
+          ],
+          "apps": [
+            {
+              "id": "com.example.films", "backgroundModes": ["remote-notification"], "handler": {"takes": "3s"},
+              "transfers": [
+                {"size": "300MB", "start": "opening"},
+                {"kind": "upload", "size": "40MB", "start": "opening"},
+                {"size": "2MB", "start": "push"},
+                {"kind": "upload", "size": "5MB", "start": "push", "isDiscretionary": true, "allowsCellular": false}
+              ]
+            }
+          ],
+          "rates": {"wifi": "2MB/s", "lte": "40kB/s"},
+          "provider": [
+            {"at": "00:30", "every": "40m", "until": "04:00", "send": "silent"},
+            {"at": "01:10", "every": "1h", "until": "04:30", "send": "alert"}
+          ],
+          "expect": [{"what": "transfers completed", "atLeast": "50%"}]
+        }
+        """
+
+    @Test(arguments: [alerts, refreshes, forceQuits, transfers])
     func `a scenario ends in the suite as in a simulation`(_ text: String) async throws {
         let suite = try await RunningSuite.start(virtualTime: true, partitions: SharedPlan.partitions)
         let file = try suite.file("scenario.json", text: text)
@@ -84,9 +115,11 @@ struct ScenarioRunTests {
         let (simulated, document) = try await simulate(text, from: begin, log: try suite.file("simulated.log"))
         let expected = try ScenarioOutcomes(simulated, from: begin)
         try #require(expected.notifications.count > 20)
+        try #require(text != Self.transfers || expected.transfers.count > 20)
         let differences =
             ScenarioOutcomes.differences(expected.notifications, run.notifications)
             + ScenarioOutcomes.differences(expected.refreshes, run.refreshes)
+            + ScenarioOutcomes.differences(expected.transfers, run.transfers)
         #expect(
             differences.isEmpty,
             "\(differences.count) of \(expected.notifications.count) and \(expected.refreshes.count):\n\(differences.prefix(40).joined(separator: "\n"))"

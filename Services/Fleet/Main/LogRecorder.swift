@@ -42,7 +42,7 @@ final class LogRecorder: ScenarioRecorder {
         }
     }
 
-    func loaded(_ bytes: Int, in network: NetworkText.Word) {
+    func loaded(_ bytes: Int, in network: NetworkText) {
         state.withLock { $0.report?.addBytes(bytes, in: network) }
     }
 

@@ -8,7 +8,6 @@ import Timeline
 extension DeviceSimulation {
     mutating func beginFault(_ number: Int, _ context: inout PartitionContext) throws {
         let fault = faults[number]
-        if fault.kind == .lostRadio { try reportProgress(&context) }
         if fault.kind.lasts {
             activeFaults.insert(number)
             schedule(.endFault(number), after: fault.until - now)
@@ -26,7 +25,6 @@ extension DeviceSimulation {
 
     mutating func endFault(_ number: Int, _ context: inout PartitionContext) throws {
         let kind = faults[number].kind
-        if kind == .lostRadio { try reportProgress(&context) }
         activeFaults.remove(number)
         switch kind {
         case .memoryPressure: try reportMemoryPressure(&context)

@@ -77,6 +77,9 @@ extension DeviceSimulation {
 
     private mutating func observe(_ event: TransferEvent, at time: Instant, _ context: inout PartitionContext) {
         switch event {
+        case .deviceUpdated(let updated): movingNetwork = updated.network ?? movingNetwork
+        case .progressMade(let made): context.figures.addBytes(made.bytesWritten, in: movingNetwork)
+        case .bodySent(let sent): context.figures.addBytes(sent.bytesSent, in: movingNetwork)
         case .taskCreated(let created):
             guard let app = context.appIndexes[created.taskKey.app] else { return }
             context.figures[app].transfersStarted += 1

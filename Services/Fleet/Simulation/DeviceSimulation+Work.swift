@@ -31,8 +31,6 @@ extension DeviceSimulation {
             if use == uses { try goHome(&context) }
         case .lock: try lock(&context)
         case .receive(let push): try receive(push, &context)
-        case .claimAttempt(let task, let epoch): try claim(task, epoch, &context)
-        case .progress(let task, let epoch): try progress(task, epoch, &context)
         case .startUp, .askForNotifications, .completeWake, .completeCallback, .crash, .returnFromDownload,
             .startTransfer, .startActivity, .stopActivity, .submitContinuedTask, .continueTask:
             return
@@ -52,14 +50,14 @@ extension DeviceSimulation {
         case .crash: try submit(.transition(app: app.id, .crash), &context)
         case .returnFromDownload(let session, let task):
             try submit(.returnFromCallback(app: app.id, session: session, task: task), &context)
-        case .startTransfer(let plan): try startTransfer(plan, of: index, app, &context)
+        case .startTransfer(let plan): try startTransfer(plan, app, &context)
         case .startActivity: try startActivity(index, app, &context)
         case .stopActivity: try stopActivity(app, &context)
         case .submitContinuedTask: try submitContinuedTask(app, &context)
         case .continueTask(let wake, let part, let parts):
             try continueTask(wake, part, of: parts, app, &context)
         case .begin, .beginFault, .endFault, .connect, .acknowledge, .modify, .present, .openNotification, .leave,
-            .lock, .receive, .claimAttempt, .progress:
+            .lock, .receive:
             return
         }
     }
@@ -122,7 +120,7 @@ extension DeviceSimulation {
         let loaded = network.word == .none ? 0 : bytes
         if loaded > 0 {
             completion.bytesReceived = loaded
-            context.figures.bytes[network.word.rawValue, default: 0] += loaded
+            context.figures.addBytes(loaded, in: network.network)
         }
         try submit(.completeWake(app: app.id, wake: wake, completion), &context)
     }

@@ -17,6 +17,7 @@ extension DeviceSimulation {
         let group = scenario.people[device.group]
         var registration = Registration(profile: device.profile)
         registration.timeZone = device.timeZone.name
+        registration.simulate = scenario.builtInDevice
         try submit(.register(registration), &context)
         try settle(&context)
         for app in scenario.apps { try submit(.install(app: app.id, app.manifest), &context) }
@@ -59,7 +60,6 @@ extension DeviceSimulation {
         case .accessory(let app): try accessoryEvent(names[app].id, &context)
         case .healthSample(let type): try saveSample(type, &context)
         case .network(let network):
-            try reportProgress(&context)
             plannedNetwork = network
             try reportNetwork(&context)
         case .battery(let level, let isCharging):
@@ -131,7 +131,6 @@ extension DeviceSimulation {
         return report
     }
 
-    /// Reports the new network. Call ``reportProgress(_:)`` before the network changes.
     mutating func reportNetwork(_ context: inout PartitionContext) throws {
         var report = ConditionsReport()
         report.network = networkReport

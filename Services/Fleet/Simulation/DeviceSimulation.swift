@@ -36,10 +36,8 @@ struct DeviceSimulation {
     var continuedTasks = 0
     /// The number of the person's uses of apps.
     var uses = 0
-    /// The transfers in progress.
-    var attempts: [TaskKey: SimulatedAttempt] = [:]
-    /// The bytes that the origin has of unfinished uploads.
-    var uploaded: [TaskKey: Int] = [:]
+    /// The network that carries the bytes of transfers.
+    var movingNetwork = Network()
     /// The times at which tasks in progress were created.
     var transferStarts: [TaskKey: Instant] = [:]
     var isConnecting = false

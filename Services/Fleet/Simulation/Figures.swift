@@ -27,6 +27,12 @@ struct Figures: Sendable {
         _modify { yield &apps[app] }
     }
 
+    /// Adds bytes that a network moved, by the name of its speed.
+    mutating func addBytes(_ count: Int, in network: Network) {
+        guard count > 0 else { return }
+        bytes[NetworkText.Word(network).rawValue, default: 0] += count
+    }
+
     mutating func add(_ other: Figures) {
         for index in apps.indices { apps[index].add(other.apps[index]) }
         refusedCalls.merge(other.refusedCalls, uniquingKeysWith: +)

@@ -65,8 +65,8 @@ public struct LogReport {
     // MARK: The devices
 
     /// Adds bytes that handlers loaded.
-    public mutating func addBytes(_ bytes: Int, in network: NetworkText.Word) {
-        context.figures.bytes[network.rawValue, default: 0] += bytes
+    public mutating func addBytes(_ bytes: Int, in network: NetworkText) {
+        context.figures.addBytes(bytes, in: network.network)
     }
 
     /// Adds calls of devices that a service refused, by code.
@@ -117,7 +117,6 @@ extension DeviceSimulation {
         }
         trails.note(event, own)
         observe(own, event.app.flatMap { context.appIndexes[$0] }, at: event.time, &context)
-        if case .transfer(let emitted) = own { countBytes(of: emitted.family, &context) }
     }
 
     /// Counts a push that another system sent, when the push service accepts or refuses it.
@@ -140,18 +139,5 @@ extension DeviceSimulation {
             context.figures[app][content].refused[refused.status.rawValue, default: 0] += 1
         default: return
         }
-    }
-
-    /// Counts the bytes of a transfer in the current network. A simulation counts them when its worker moves them.
-    private func countBytes(of event: TransferEvent, _ context: inout PartitionContext) {
-        let bytes: Int
-        switch event {
-        case .progressMade(let made): bytes = made.bytesWritten
-        case .bodySent(let sent): bytes = sent.bytesSent
-        default: return
-        }
-        let network = lifecycle.state.conditions.network
-        let word = NetworkText.Word.allCases.first { $0.kind == network?.kind && $0.shape == network?.shape }
-        context.figures.bytes[(word ?? .wifi).rawValue, default: 0] += bytes
     }
 }

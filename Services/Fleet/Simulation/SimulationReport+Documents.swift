@@ -62,6 +62,7 @@ extension SimulationReport {
                     + "crashes: \(app.crashes)")
         }
         lines.append("  bytes: \(list(figures.bytes)); energy of refreshes and tasks: \(figures.energy) mJ")
+        if !figures.refusedCalls.isEmpty { lines.append("  refused calls: \(list(figures.refusedCalls))") }
         for rule in documentedRules { lines.append("  the rule \(rule.rawValue) is as in the source documents") }
         for fault in ignoredFaults { lines.append("  the fault \(fault) has no effect in this run") }
         for outcome in expectations { lines.append("  \(outcome.isMet ? "met" : "NOT MET")  \(outcome.text)") }

@@ -34,8 +34,6 @@ enum Work {
     case submitContinuedTask
     /// A part of the work of a continued processing task is done.
     case continueTask(wake: String, part: Int, of: Int)
-    case claimAttempt(TaskKey, epoch: Int)
-    case progress(TaskKey, epoch: Int)
 }
 
 /// Work with its time. Equal times keep the order of scheduling.
@@ -89,16 +87,4 @@ struct AwaitedPush {
     /// Whether the push service has it.
     var isReceived = false
     var isDelivered = false
-}
-
-/// An attempt of the modelled transfer worker.
-struct SimulatedAttempt {
-    var epoch: Int
-    /// The stored or sent bytes at ``since``.
-    var bytes: Int
-    var since: Instant
-    var size: Int
-    var isUpload: Bool
-    /// The bytes after which the server fails; nil if it does not.
-    var failsAt: Int?
 }

@@ -20,8 +20,8 @@ public struct NetworkRate: Sendable, Equatable {
         }
     }
 
-    /// The bandwidth of a connection. A cellular one without a shape is LTE.
-    init(_ network: Network) {
-        self.init(network.shape ?? (network.kind == .cellular ? .lte : .wifi))
+    /// Returns the shape of a connection. A cellular one without a shape is LTE.
+    static func shape(of network: Network) -> NetworkShape {
+        network.shape ?? (network.kind == .cellular ? .lte : .wifi)
     }
 }

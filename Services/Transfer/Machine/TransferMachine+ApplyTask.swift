@@ -61,6 +61,7 @@ extension TransferMachine {
     mutating func apply(_ event: TransferEvent.AttemptStarted, at time: Instant) {
         change(event) { task in
             task.attempt?.worker = event.worker
+            task.attempt?.cutAt = event.cutAt
             let from = task.attempt?.from ?? 0
             let record = AttemptRecord(startedAt: time, from: from, to: from)
             task.attempts = task.attempts.suffix(Self.keptAttempts - 1) + [record]

@@ -129,6 +129,8 @@ public struct Attempt: Record, Equatable {
     public var epoch = 0
     /// The offset of its first byte.
     public var from = 0
+    /// The byte at which a modelled server cuts the connection; nil if it does not.
+    public var cutAt: Int?
     /// The version of the draft by which the upload can be resumed; nil if it can't be resumed.
     public var uploadDraft: UploadDraftVersion?
     /// The number of redirects that it has followed.

@@ -86,9 +86,10 @@ extension TransferRoutes {
         ) { try await file($0) }
     }
 
-    /// Returns the refusal of a URL whose origin is not allowed.
-    private func refusal(of url: String?) -> Problem? {
+    /// Returns the refusal of a URL whose origin is not allowed. Modelled transfers contact no origin.
+    private func refusal(of url: String?, _ call: Call) async throws -> Problem? {
         guard let origin = url.flatMap({ WebOrigin(url: $0) }), !origins.mayFetch(origin) else { return nil }
+        if try await readForCommand(call, suffices: \.modelsTransfers).state?.modelsTransfers == true { return nil }
         return .originNotAllowed.with(detail: "ALLOWED_ORIGINS does not include \(origin).")
     }
 
@@ -145,7 +146,7 @@ extension TransferRoutes {
         _ command: (_ secretHeaders: String?, _ problem: Problem?, Naming) async throws -> Answer
     ) async throws -> Answer {
         let secret = fields.separated.secret
-        var problem = refusal(of: url) ?? problem
+        var problem = try await refusal(of: url, call) ?? problem
         if secret != nil {
             _ = try call.context.requireCaller(.operate)
             // Nothing is stored for a caller without access to the device.

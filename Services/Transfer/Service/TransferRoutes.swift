@@ -113,13 +113,25 @@ struct TransferRoutes: Sendable {
     }
 
     /// Returns the state that a new command needs, or the refusal of it. A repeated command gets its first answer.
-    func readForCommand(_ call: Call) async throws -> (state: TransferMachine?, problem: Problem?) {
-        do { return (try await read(call).0, nil) } catch let problem as Problem { return (nil, problem) }
+    ///
+    /// - Parameter suffices: whether the state has the needed content. If not, the latest events are read first.
+    func readForCommand(
+        _ call: Call, suffices: @Sendable (TransferMachine) -> Bool = { _ in true }
+    ) async throws -> (state: TransferMachine?, problem: Problem?) {
+        do {
+            return (try await read(call, suffices: suffices).0, nil)
+        } catch let problem as Problem {
+            return (nil, problem)
+        }
     }
 
     /// Returns the state of the registered device in the path.
-    func read(_ call: Call) async throws -> (TransferMachine, ETag) {
-        guard let found = try await commands.read(call), found.aggregate.state.isRegistered else {
+    ///
+    /// - Parameter suffices: whether the state has the needed content. If not, the latest events are read first.
+    func read(
+        _ call: Call, suffices: @Sendable (TransferMachine) -> Bool = { _ in true }
+    ) async throws -> (TransferMachine, ETag) {
+        guard let found = try await commands.read(call, suffices: suffices), found.aggregate.state.isRegistered else {
             throw TransferRefusal.deviceNotRegistered.problem
         }
         return (found.aggregate.state, found.aggregate.etag)

@@ -20,6 +20,8 @@ extension TransferEvent {
         public static let type = "transfer.attempt.started"
 
         public var taskKey: Flattened<TaskKey>
+        /// The byte at which a modelled server cuts the connection; nil for real servers, and if it does not.
+        public var cutAt: Int?
         public var epoch: Int
         /// The id of the transfer worker.
         public var worker: String

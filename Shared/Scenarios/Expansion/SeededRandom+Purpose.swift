@@ -1,7 +1,6 @@
 /// The purpose of a random number. Each purpose has its own sequence, so a change of one does not change the others.
 public enum RandomPurpose: UInt64, Sendable {
-    case groups = 1, openings, forceQuits, periods, outages, updates, sends, audience, faults, handlers, answers,
-        transfers
+    case groups = 1, openings, forceQuits, periods, outages, updates, sends, audience, faults, handlers, answers
     case places = 32, accessories, samples, permissions, activities, continuedProcessing
 }
 

@@ -175,9 +175,8 @@ public struct TransferPlan: Record, Equatable {
     }
 }
 
-/// The speed of transfers in each network. The speed without a network is 0.
+/// The speed of transfers in each network. The network `cellular` is LTE.
 public struct Rates: Record, Equatable {
-    public var cellular = ByteRate(1_500_000)
     public var edge = ByteRate(20_000)
     public var fifthGeneration = ByteRate(10_000_000)
     public var lossy = ByteRate(100_000)
@@ -192,25 +191,10 @@ public struct Rates: Record, Equatable {
     public mutating func visit<V: FieldVisitor>(_ fields: inout V) {
         fields.defaulted("3g", &thirdGeneration)
         fields.defaulted("5g", &fifthGeneration)
-        fields.defaulted("cellular", &cellular)
         fields.defaulted("edge", &edge)
         fields.defaulted("lossy", &lossy)
         fields.defaulted("lte", &lte)
         fields.defaulted("wifi", &wifi)
-    }
-
-    /// Returns the bytes per second in a network; 0 without one.
-    public func bytesPerSecond(in network: NetworkText.Word) -> Int {
-        switch network {
-        case .none: 0
-        case .wifi: wifi.bytesPerSecond
-        case .lossy: lossy.bytesPerSecond
-        case .cellular: cellular.bytesPerSecond
-        case .edge: edge.bytesPerSecond
-        case .thirdGeneration: thirdGeneration.bytesPerSecond
-        case .lte: lte.bytesPerSecond
-        case .fifthGeneration: fifthGeneration.bytesPerSecond
-        }
     }
 }
 

@@ -6,7 +6,7 @@ public import Records
 ///
 /// All cellular connections are expensive, as `NWPath.isExpensive` is on a device. `lossy` is a Wi-Fi that loses packets.
 public struct NetworkText: TextValue {
-    /// The words for kinds of networks. A rate of transfers belongs to each.
+    /// The words for kinds of networks.
     public enum Word: String, Sendable, CaseIterable {
         case none, wifi, lossy, cellular, edge
         case thirdGeneration = "3g"
@@ -56,6 +56,20 @@ public struct NetworkText: TextValue {
 }
 
 extension NetworkText.Word {
+    /// Creates the word for the speed of a network. A cellular one without a shape is LTE.
+    public init(_ network: Network) {
+        self =
+            switch (network.kind, network.shape) {
+            case (.none, _): .none
+            case (_, .edge): .edge
+            case (_, .thirdGeneration): .thirdGeneration
+            case (_, .fifthGeneration): .fifthGeneration
+            case (_, .lossy): .lossy
+            case (_, .lte), (.cellular, nil): .lte
+            case (_, .wifi), (.wifi, nil): .wifi
+            }
+    }
+
     /// `NWPath`'s interface.
     public var kind: NetworkKind {
         switch self {

@@ -70,7 +70,7 @@ extension ScenarioDevice {
 
     /// Schedules the transfers of an app that begin now.
     func startTransfers(_ start: TransferPlan.Start, of app: Int, at time: Instant) {
-        guard world.origin != nil else { return }
+        guard world.has(.transfer) else { return }
         for (number, plan) in scenario.apps[app].transfers.enumerated() where plan.start == start {
             guard apps[app].started[number] < plan.limit ?? .max else { continue }
             apps[app].started[number] += 1
@@ -78,39 +78,31 @@ extension ScenarioDevice {
         }
     }
 
-    /// The app opens the session of a plan, and starts a task in it.
+    /// The app opens the session of a plan, and starts a task in it. The suite moves the bytes by its rules, because the
+    /// device is built-in.
     func startTransfer(_ number: Int, _ app: ScenarioApp) async throws(CancellationError) {
-        guard profile.has(.backgroundSessions), let origin = world.origin else { return }
+        guard profile.has(.backgroundSessions) else { return }
         let plan = app.transfers[number]
-        let session = "background-\(number)"
-        var configuration: [JSON.Member] = [
-            .init("isDiscretionary", .bool(plan.isDiscretionary)),
-            .init("allowsCellularAccess", .bool(plan.allowsCellular)),
-        ]
-        if profile.has(.expensiveNetworkAccess) {
-            configuration.append(.init("allowsExpensiveNetworkAccess", .bool(plan.allowsCellular)))
-        }
-        if profile.has(.lowDataMode) {
-            configuration.append(.init("allowsConstrainedNetworkAccess", .bool(plan.allowsConstrained)))
-        }
+        let session = [app.id, TransferPlan.session(number)]
         let route = "/apps/{app}/sessions/{session}"
-        guard try await call(.transfer, "PUT", route, [app.id, session], .object(configuration)) != nil else { return }
+        let configuration = plan.configuration(on: profile)
+        guard try await call(.transfer, "PUT", route, session, configuration.document) != nil else { return }
+        let request = plan.request(app: app.id, number: number)
         switch plan.kind {
         case .download:
             try await call(
-                .transfer, "POST", route + "/downloads", [app.id, session],
+                .transfer, "POST", route + "/downloads", session,
                 [
-                    "url": .string("\(origin)/content/\(ScenarioContent.name(of: plan.size))"), "resume": true,
+                    "countOfBytesClientExpectsToReceive": .int(plan.size.bytes), "url": .string(request.url),
+                    "resume": true,
                 ])
         case .upload:
-            let file = "upload-\(number)"
-            guard try await write(file, min(plan.size.bytes, ScenarioContent.largestUpload), of: app) else { return }
-            let credential = world.client.credential
-            let headers: JSON = credential.isEmpty ? [:] : ["Authorization": .string("Bearer " + credential)]
+            let file = TransferPlan.file(number)
+            guard try await write(file, plan.size.bytes, of: app) else { return }
             try await call(
-                .transfer, "POST", route + "/uploads", [app.id, session],
+                .transfer, "POST", route + "/uploads", session,
                 [
-                    "url": .string("\(origin)/uploads"), "method": "POST", "file": .string(file), "headers": headers,
+                    "url": .string(request.url), "method": .string(request.method), "file": .string(file),
                     "resume": true,
                 ])
         }
@@ -118,12 +110,12 @@ extension ScenarioDevice {
 }
 
 extension ScenarioDevice {
-    /// Writes a file of an app, unless the app has it.
+    /// Writes a file of an app, unless the app has it. The file has no content, and only a length.
     private func write(_ name: String, _ size: Int, of app: ScenarioApp) async throws(CancellationError) -> Bool {
         guard writtenFiles.insert(app.id + "/" + name).inserted else { return true }
         var call = Call(
             .transfer, "PUT", "/v1/devices/{device}/apps/{app}/files/{name}", [self.name, app.id, name])
-        call.file = ScenarioContent.bytes(size)
+        call.query = "length=\(size)"
         let isWritten = try await perform(call) != nil
         if !isWritten { writtenFiles.remove(app.id + "/" + name) }
         return isWritten

@@ -112,7 +112,7 @@ extension ScenarioDevice {
         if loaded > 0 { completion.bytesReceived = loaded }
         let route = "/apps/{app}/wakes/{wake}/completion"
         guard try await call(.lifecycle, "POST", route, [app.id, wake], completion.document) != nil else { return }
-        if loaded > 0 { world.recorder.loaded(loaded, in: network.word) }
+        if loaded > 0 { world.recorder.loaded(loaded, in: network) }
     }
 }
 

@@ -14,11 +14,7 @@ extension ScenarioDevice {
     ///
     /// - Returns: whether the suite accepted the device and its apps.
     func begin() async throws(CancellationError) -> Bool {
-        var registration = Registration()
-        registration.profile = generation
-        registration.timeZone = planned.timeZone.name
-        registration.fleet = world.fleet
-        guard try await call(.lifecycle, "PUT", "", [], registration.document) != nil else { return false }
+        guard try await register(generation) else { return false }
         ignoreOrders(upTo: calls.position)
         lastOrder = calls.position?.text
         for app in scenario.apps {
@@ -135,14 +131,20 @@ extension ScenarioDevice {
 
     /// The device installs another generation of iOS, and restarts.
     private func update(to name: ProfileName) async throws(CancellationError) {
-        var registration = Registration()
-        registration.profile = name
-        registration.timeZone = planned.timeZone.name
-        registration.fleet = world.fleet
-        guard try await call(.lifecycle, "PUT", "", [], registration.document) != nil else { return }
+        guard try await register(name) else { return }
         generation = name
         profile = Generations.standard[name]
         if isPoweredOn { try await power("reboot") }
+    }
+
+    /// - Returns: whether the suite accepted the device.
+    private func register(_ generation: ProfileName) async throws(CancellationError) -> Bool {
+        var registration = Registration()
+        registration.profile = generation
+        registration.timeZone = planned.timeZone.name
+        registration.fleet = world.fleet
+        registration.simulate = scenario.builtInDevice
+        return try await call(.lifecycle, "PUT", "", [], registration.document) != nil
     }
 
     /// Changes the power. A device without power loses its connection.

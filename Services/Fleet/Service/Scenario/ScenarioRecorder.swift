@@ -13,7 +13,7 @@ public protocol ScenarioRecorder: Sendable {
     /// Events of the devices of the run, in the order of each device.
     func took(_ events: [Event])
     /// Bytes that handlers loaded in a network.
-    func loaded(_ bytes: Int, in network: NetworkText.Word)
+    func loaded(_ bytes: Int, in network: NetworkText)
 }
 
 /// A push of the provider of a scenario.

@@ -64,9 +64,6 @@ extension ScenarioRun {
                     now = try await SuiteOperations.advance(client, address: ops, by: .zero, step: false)
                 }
                 try await stepper.collect()
-                try await stepper.awaitTransfers {
-                    _ = try await SuiteOperations.advance(self.client, address: ops, by: .zero, step: false)
-                }
                 try await tokens.post(client, statistics)
                 let next = min(stepper.next ?? world.plan.end, kills.first?.at ?? world.plan.end, world.plan.end)
                 hasActed = next <= now

@@ -128,8 +128,7 @@ public final class ScenarioRun: Sendable {
         }
         let world = ScenarioWorld(
             plan: plan, fleet: options.fleet, client: client, statistics: statistics, run: run, provider: provider,
-            tokens: tokens, streams: NotificationStreams(client, statistics), recorder: recorder,
-            origin: try await ScenarioContent(client: client, statistics: statistics).place(plan.scenario))
+            tokens: tokens, streams: NotificationStreams(client, statistics), recorder: recorder)
         recorder.begin(plan, names: names)
         let devices = plan.scenario.devices.count
         note {

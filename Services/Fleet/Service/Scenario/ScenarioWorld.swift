@@ -12,8 +12,6 @@ struct ScenarioWorld: Sendable {
     let tokens: TokenList
     let streams: NotificationStreams
     let recorder: any ScenarioRecorder
-    /// The URL of the origin of transfers; nil without `transfer`.
-    let origin: String?
 
     /// Whether faults of the scenario kill `push`.
     var killsPush: Bool { plan.kills.contains { $0.service == .push } }

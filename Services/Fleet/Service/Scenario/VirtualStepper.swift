@@ -10,11 +10,6 @@ struct VirtualStepper {
     let concurrency: Int
     private var due: [Instant?]
     private let indexes: [String: Int]
-    /// The attempts of transfers that have not ended.
-    private var attempts: Set<String> = []
-
-    /// The longest real time for bytes to move before the clock goes on.
-    private static let patience = Duration.seconds(30)
 
     init(devices: [ScenarioDevice], feed: SuiteOperations, recorder: any ScenarioRecorder, concurrency: Int) {
         self.devices = devices
@@ -38,7 +33,6 @@ struct VirtualStepper {
         for event in events where event.type == PushEvent.NotificationDelivered.type {
             if let index = event.key.device.flatMap({ indexes[$0] }) { deliveries[index, default: 0] += 1 }
         }
-        for event in events { note(event) }
         let counts = deliveries
         try await each(touched.sorted()) { index, device in
             if let count = counts[index] {
@@ -47,30 +41,6 @@ struct VirtualStepper {
             }
             return try await device.poll()
         }
-    }
-
-    /// Notes the begin and the end of attempts of transfers.
-    private mutating func note(_ event: Event) {
-        let begins = event.type == TransferEvent.AttemptScheduled.type
-        guard begins || event.type == TransferEvent.AttemptEnded.type,
-            let data = try? JSON(parsing: event.data), let epoch = data["epoch"]?.int, let task = data["task"]?.int
-        else { return }
-        let attempt = "\(event.subject) \(data["session"]?.string ?? "") \(task) \(epoch)"
-        if begins { attempts.insert(attempt) } else { attempts.remove(attempt) }
-    }
-
-    /// Waits until the attempts of transfers have ended, because their bytes move in real time while the clock stands
-    /// still. An attempt that takes longer goes on while the clock moves.
-    ///
-    /// - Parameter settle: waits until all services have settled.
-    mutating func awaitTransfers(_ settle: () async throws -> Void) async throws {
-        let end = ContinuousClock.now + Self.patience
-        while !attempts.isEmpty, ContinuousClock.now < end {
-            try await Task.sleep(for: .milliseconds(50))
-            try await settle()
-            try await collect()
-        }
-        attempts = []
     }
 
     /// Waits until the stream has brought all deliveries of the log, for ten seconds at most.

@@ -4,6 +4,7 @@ import LifecycleCore
 import OrderedCollections
 import Scenarios
 import Timeline
+import TransferCore
 
 // A device in a snapshot.
 extension DeviceSimulation {
@@ -14,7 +15,6 @@ extension DeviceSimulation {
         var stored = StoredDevice()
         stored.activeFaults = activeFaults.sorted()
         stored.apps = apps.map { StoredApp($0) }
-        stored.attempts = attempts.map { StoredAttempt($0.key, $0.value) }.sorted { $0.task.precedes($1.task) }
         for (id, push) in awaited.sorted(by: { $0.key < $1.key }) { stored.awaited[id] = StoredAwaitedPush(push) }
         stored.check = check
         stored.commands = commands
@@ -36,8 +36,6 @@ extension DeviceSimulation {
         stored.transfer = transfer.stored
         stored.transferStarts = transferStarts.map { StoredTransferStart(at: $0.value, task: $0.key) }
             .sorted { $0.task.precedes($1.task) }
-        stored.uploaded = uploaded.map { StoredUpload(bytes: $0.value, task: $0.key) }
-            .sorted { $0.task.precedes($1.task) }
         stored.uses = uses
         stored.works = works.unordered.sorted().map { StoredWork($0) }
         return stored
@@ -48,7 +46,6 @@ extension DeviceSimulation {
         guard stored.apps.count == apps.count, stored.nextPush <= pushes.count else { throw .malformed }
         activeFaults = Set(stored.activeFaults)
         apps = stored.apps.map(\.app)
-        attempts = Dictionary(stored.attempts.map { ($0.task, $0.attempt) }) { first, _ in first }
         awaited = Dictionary(uniqueKeysWithValues: stored.awaited.map { ($0.key, $0.value.push) })
         commands = stored.commands
         continuedTasks = stored.continuedTasks
@@ -74,8 +71,8 @@ extension DeviceSimulation {
         scheduled = stored.scheduled
         trails.restore(stored.trails)
         transfer.restore(stored.transfer, key: key)
+        movingNetwork = transfer.state.network
         transferStarts = Dictionary(stored.transferStarts.map { ($0.task, $0.at) }) { first, _ in first }
-        uploaded = Dictionary(stored.uploaded.map { ($0.task, $0.bytes) }) { first, _ in first }
         uses = stored.uses
         works = Heap()
         for work in stored.works {
@@ -108,19 +105,6 @@ extension StoredAwaitedPush {
 
     fileprivate var push: AwaitedPush {
         AwaitedPush(sentAt: sentAt, app: app, content: content, isReceived: isReceived, isDelivered: isDelivered)
-    }
-}
-
-extension StoredAttempt {
-    fileprivate init(_ task: TaskKey, _ attempt: SimulatedAttempt) {
-        self.init()
-        self.task = task
-        (epoch, bytes, since, size) = (attempt.epoch, attempt.bytes, attempt.since, attempt.size)
-        (isUpload, failsAt) = (attempt.isUpload, attempt.failsAt)
-    }
-
-    fileprivate var attempt: SimulatedAttempt {
-        SimulatedAttempt(epoch: epoch, bytes: bytes, since: since, size: size, isUpload: isUpload, failsAt: failsAt)
     }
 }
 

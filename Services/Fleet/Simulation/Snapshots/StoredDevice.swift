@@ -27,23 +27,6 @@ struct StoredAwaitedPush: Record {
     var sentAt = Instant.epoch
 }
 
-/// An attempt of a transfer in a snapshot.
-struct StoredAttempt: Record {
-    var bytes = 0
-    var epoch = 0
-    var failsAt: Int?
-    var isUpload = false
-    var since = Instant.epoch
-    var size = 0
-    var task = TaskKey.placeholder
-}
-
-/// The bytes that the origin has of an unfinished upload, in a snapshot.
-struct StoredUpload: Record {
-    var bytes = 0
-    var task = TaskKey.placeholder
-}
-
 /// The start of a transfer in a snapshot.
 struct StoredTransferStart: Record {
     var at = Instant.epoch
@@ -54,7 +37,6 @@ struct StoredTransferStart: Record {
 struct StoredDevice: Record {
     var activeFaults: [Int] = []
     var apps: [StoredApp] = []
-    var attempts: [StoredAttempt] = []
     var awaited: OrderedDictionary<String, StoredAwaitedPush> = [:]
     /// The memory of the checks; nil without checks.
     var check: DeviceCheck?
@@ -78,7 +60,6 @@ struct StoredDevice: Record {
     var trails = StoredTrails()
     var transfer = StoredTransfer()
     var transferStarts: [StoredTransferStart] = []
-    var uploaded: [StoredUpload] = []
     var uses = 0
     var works: [StoredWork] = []
 }

@@ -7,7 +7,7 @@ import Timeline
 enum StoredWorkKind: String, WireEnum {
     case begin, beginFault, endFault, connect, acknowledge, modify, present, openNotification, leave, lock, receive
     case startUp, completeWake, completeCallback, crash, returnFromDownload, startTransfer, startActivity, stopActivity
-    case claimAttempt, progress, askForNotifications, submitContinuedTask, continueTask
+    case askForNotifications, submitContinuedTask, continueTask
 }
 
 /// Scheduled work in a snapshot.
@@ -27,7 +27,7 @@ struct StoredWork: Record {
     var task: TaskKey?
     /// A notification, a wake or a session.
     var text: String?
-    /// A fault, a use, a plan, an epoch, a task, a part or a number of bytes.
+    /// A fault, a use, a plan, a task, a part or a number of bytes.
     var value: Int?
 }
 
@@ -71,8 +71,6 @@ extension StoredWork {
         case .submitContinuedTask: kind = .submitContinuedTask
         case .continueTask(let wake, let part, let parts):
             (kind, text, value, self.parts) = (.continueTask, wake, part, parts)
-        case .claimAttempt(let task, let epoch): (kind, self.task, value) = (.claimAttempt, task, epoch)
-        case .progress(let task, let epoch): (kind, self.task, value) = (.progress, task, epoch)
         }
     }
 
@@ -113,8 +111,6 @@ extension StoredWork {
         case .submitContinuedTask: .submitContinuedTask
         case .continueTask:
             if let text, let value, let parts { .continueTask(wake: text, part: value, of: parts) } else { nil }
-        case .claimAttempt: if let task, let value { .claimAttempt(task, epoch: value) } else { nil }
-        case .progress: if let task, let value { .progress(task, epoch: value) } else { nil }
         }
     }
 }

@@ -7,7 +7,10 @@ import Timeline
 // takes the device over, and gives it back with the end of the stream.
 extension LifecycleMachine {
     /// The behaviour of the built-in device; nil for any other device, and while a client answers for it.
-    public var builtIn: BuiltInDevice? { client == nil ? registration?.simulate : nil }
+    public var builtIn: BuiltInDevice? {
+        guard client == nil, let device = registration?.simulate, device.answersItself else { return nil }
+        return device
+    }
 
     /// Returns the time at which a handler that is called now returns; nil unless the machine answers for the device.
     func answerDue(calledAt time: Instant) -> Instant? { builtIn.map { time + $0.answers.after } }
@@ -69,7 +72,7 @@ extension InstalledApp {
 extension Decision<LifecycleMachine> {
     /// A client opened a stream of orders: it answers for a built-in device from now on, in place of any former client.
     mutating func takeOver(_ client: String) {
-        guard state.registration?.simulate != nil, state.client != client else { return }
+        guard state.registration?.simulate?.answersItself == true, state.client != client else { return }
         emit(.deviceTakenOver(.init(client: client)))
     }
 

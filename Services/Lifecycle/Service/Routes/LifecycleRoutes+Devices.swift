@@ -62,9 +62,8 @@ extension LifecycleRoutes {
             let document = DeviceDocument(device, aggregate)
             made.take(events.contains(where: \.isRegistration) ? document : nil)
             // A client whose stream is open takes over a device that has become built-in, when it connects again.
-            if events.contains(where: \.isUpdate), registration.simulate != nil, aggregate.state.client == nil {
-                streams.end(device)
-            }
+            let isBuiltIn = registration.simulate?.answersItself == true
+            if isBuiltIn, events.contains(where: \.isUpdate), aggregate.state.client == nil { streams.end(device) }
             return document
         }
         updated.status = .ok

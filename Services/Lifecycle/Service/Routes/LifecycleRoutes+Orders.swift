@@ -46,7 +46,7 @@ extension LifecycleRoutes {
 
     /// Streams the orders of a device, or waits for the next page.
     private func orders(_ call: Call) async throws -> Response {
-        let isBuiltIn = try await registered(call).state.registration?.simulate != nil
+        let isBuiltIn = try await registered(call).state.registration?.simulate?.answersItself == true
         let after = try await start(call, of: call.device)
         guard call.request.uri.queryParameters["wait"] != nil else {
             // The new stream ends the device's former one.

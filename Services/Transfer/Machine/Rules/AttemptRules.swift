@@ -4,7 +4,8 @@ import Timeline
 
 // Reports of transfer workers. Only the worker that claimed the latest attempt may report.
 extension Decision<TransferMachine> {
-    mutating func start(_ claim: AttemptClaim) throws(TransferRefusal) {
+    /// - Parameter cutAt: the byte at which a modelled server cuts the connection.
+    mutating func start(_ claim: AttemptClaim, cutAt: Int? = nil) throws(TransferRefusal) {
         let task = try task(claim.taskKey)
         guard let attempt = task.attempt, attempt.epoch == claim.epoch, attempt.worker ?? claim.worker == claim.worker
         else { throw .staleAttempt }
@@ -13,6 +14,7 @@ extension Decision<TransferMachine> {
         emit(
             .attemptStarted(
                 .init(claim.taskKey) { event in
+                    event.cutAt = cutAt
                     event.epoch = claim.epoch
                     event.worker = claim.worker
                 }))

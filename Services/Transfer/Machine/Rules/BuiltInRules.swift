@@ -10,6 +10,9 @@ extension TransferMachine {
     /// The worker in the attempts whose bytes the machine moves.
     public static let builtInWorker = "built-in"
 
+    /// Whether the machine moves the bytes of transfers, so that no server gets a request.
+    public var modelsTransfers: Bool { simulate?.transfers != nil }
+
     /// Returns the time at which the machine has moved all bytes of a task; nil if it moves none.
     func endOfBytes(of task: TransferTask) -> Instant? {
         guard task.isMovedByMachine, let since = task.movingSince else { return nil }
@@ -17,8 +20,13 @@ extension TransferMachine {
         return since + .milliseconds(Int64((task.bytesLeft * 1000 + rate - 1) / rate))
     }
 
+    /// Whether the machine returns from the callbacks of apps.
+    fileprivate var answersItself: Bool { !hasClient && simulate?.answersItself == true }
+
     fileprivate func bytesPerSecond(_ kind: TransferKind) -> Int {
-        let rate = NetworkRate(network)
+        let shape = NetworkRate.shape(of: network)
+        if let rate = simulate?.transfers?.rates?[shape] { return rate }
+        let rate = NetworkRate(shape)
         return (kind == .download ? rate.down : rate.up) * 1000 / 8
     }
 }
@@ -28,9 +36,13 @@ extension TransferTask {
     /// The time of the last report of the attempt, or its start.
     fileprivate var movingSince: Instant? { progressAt ?? attempts.last?.startedAt }
     fileprivate var bytesMoved: Int { kind == .upload ? bytesSent : bytesReceived }
-    fileprivate var bytesLeft: Int {
-        max(0, ((kind == .upload ? body?.length : bytesExpected) ?? 0).heldToBytes - bytesMoved)
-    }
+    /// The bytes of the whole body.
+    fileprivate var bytesInAll: Int { ((kind == .upload ? body?.length : bytesExpected) ?? 0).heldToBytes }
+    /// The bytes until the end of the attempt.
+    fileprivate var bytesLeft: Int { max(0, min(bytesInAll, attempt?.cutAt ?? .max) - bytesMoved) }
+    fileprivate var isCut: Bool { attempt?.cutAt.map { $0 < bytesInAll } ?? false }
+    /// The bytes that the modelled server of an upload has before an attempt begins.
+    fileprivate var bytesAtServer: Int { upload.map { max($0.offset, attempts.last?.to ?? 0) } ?? 0 }
 }
 
 extension Decision<TransferMachine> {
@@ -44,7 +56,7 @@ extension Decision<TransferMachine> {
                 }
             }
         }
-        guard !state.hasClient else { return }
+        guard state.answersItself else { return }
         for (key, _) in state.sessions { returnFromCallbacks(of: key) }
     }
 
@@ -59,12 +71,18 @@ extension Decision<TransferMachine> {
         }
     }
 
-    /// Completes the tasks all of whose bytes have moved.
+    /// Ends the attempts all of whose bytes have moved, and completes their tasks unless a server has cut the connection.
     mutating func finishMovedTasks() {
         for (key, session) in state.sessions {
             for task in session.tasks where state.endOfBytes(of: task).map({ $0 <= now }) ?? false {
                 let taskKey = key.task(task.task)
                 report(taskKey, task, total: task.bytesMoved + task.bytesLeft)
+                if task.isCut {
+                    act(on: taskKey) { rules, claim throws(TransferRefusal) in
+                        try rules.fail(claim, total: 0, .connectionLost)
+                    }
+                    continue
+                }
                 if task.kind == .upload { respond(taskKey, ResponseHead(bytes: 0, from: 0)) }
                 endAttempt(taskKey, .finished)
                 complete(taskKey, nil)
@@ -74,31 +92,57 @@ extension Decision<TransferMachine> {
 
     private mutating func begin(_ taskKey: TaskKey, _ task: TransferTask, _ transfers: BuiltInTransfers) {
         guard let attempt = task.attempt else { return }
-        let claim = AttemptClaim(taskKey, epoch: attempt.epoch, worker: TransferMachine.builtInWorker)
-        // The attempt has no worker yet, so nothing refuses the claim.
-        do throws(TransferRefusal) {
-            try start(claim)
+        let size =
+            task.kind == .upload
+            ? task.bytesInAll : (task.request.countOfBytesClientExpectsToReceive ?? transfers.bytes).heldToBytes
+        let from = task.kind == .upload ? task.bytesAtServer : min(attempt.from, size)
+        let cutAt = cut(task.request.url, transfers, from: from, to: size)
+        act(on: taskKey) { rules, claim throws(TransferRefusal) in
+            try rules.start(claim, cutAt: cutAt)
             if let status = transfers.informationalStatus {
-                try receive(claim, informational: InformationalResponse(status: status))
+                try rules.receive(claim, informational: InformationalResponse(status: status))
             }
-        } catch { return }
-        guard task.kind == .download else { return }
-        let size = task.request.countOfBytesClientExpectsToReceive ?? transfers.bytes
-        respond(taskKey, ResponseHead(bytes: size.heldToBytes, from: min(attempt.from, size.heldToBytes)))
+            if attempt.uploadDraft != nil {
+                if task.upload == nil {
+                    try rules.createUpload(claim, task.request.url + "/upload")
+                } else {
+                    try rules.resumeUpload(claim, from: from)
+                }
+            }
+        }
+        if task.kind == .download { respond(taskKey, ResponseHead(bytes: size, from: from)) }
+    }
+
+    /// Returns the byte at which the server cuts the connection of a new attempt; nil if it does not.
+    private mutating func cut(_ url: String, _ transfers: BuiltInTransfers, from: Int, to size: Int) -> Int? {
+        guard let server = transfers.servers.first(where: { url.hasPrefix($0.url) }), server.failures > 0, from < size
+        else { return nil }
+        // 53 bits of a random number make a fraction from 0 to 1.
+        guard Double(randomNumber() >> 11) * 0x1p-53 < server.failures else { return nil }
+        return from + (size - from) / 2
     }
 
     private mutating func respond(_ taskKey: TaskKey, _ head: ResponseHead) {
-        guard let attempt = state.task(taskKey)?.attempt else { return }
-        let claim = AttemptClaim(taskKey, epoch: attempt.epoch, worker: TransferMachine.builtInWorker)
-        do throws(TransferRefusal) { try receive(claim, head) } catch { return }
+        act(on: taskKey) { rules, claim throws(TransferRefusal) in try rules.receive(claim, head) }
     }
 
     private mutating func report(_ taskKey: TaskKey, _ task: TransferTask, total: Int) {
-        guard let attempt = task.attempt else { return }
+        act(on: taskKey) { rules, claim throws(TransferRefusal) in
+            if task.kind == .upload {
+                try rules.reportSent(claim, total: total)
+            } else {
+                try rules.report(claim, total: total)
+            }
+        }
+    }
+
+    /// Acts as the worker of a task's attempt. The machine claims each attempt at once, so no rule refuses it.
+    private mutating func act(
+        on taskKey: TaskKey, _ body: (inout Self, AttemptClaim) throws(TransferRefusal) -> Void
+    ) {
+        guard let attempt = state.task(taskKey)?.attempt else { return }
         let claim = AttemptClaim(taskKey, epoch: attempt.epoch, worker: TransferMachine.builtInWorker)
-        do throws(TransferRefusal) {
-            if task.kind == .upload { try reportSent(claim, total: total) } else { try report(claim, total: total) }
-        } catch { return }
+        do throws(TransferRefusal) { try body(&self, claim) } catch { return }
     }
 
     private mutating func returnFromCallbacks(of key: SessionKey) {

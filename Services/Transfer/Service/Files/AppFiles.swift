@@ -28,6 +28,11 @@ struct AppFiles: Sendable {
         return file
     }
 
+    /// Returns a file without content, which modelled transfers can upload. Nothing can read it.
+    static func modelled(length: Int) -> AppFile {
+        AppFile(pieces: [StoredPiece(length: length, name: UUID().lowercased)])
+    }
+
     /// Removes the bytes of an unreferenced file. If this fails, the sweep finds them.
     func discard(_ file: AppFile) async {
         for piece in file.pieces { try? await storage.remove(piece.name, from: .segments) }

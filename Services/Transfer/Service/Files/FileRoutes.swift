@@ -13,6 +13,9 @@ import TransferCore
 struct FileRoutes: Sendable {
     static let files = "/v1/devices/{device}/apps/{app}/files"
 
+    /// The bytes of a file without content.
+    private static let lengths = 0...1_000_000_000_000
+
     let routes: TransferRoutes
     let files: AppFiles
 
@@ -24,6 +27,10 @@ struct FileRoutes: Sendable {
         let path = Self.files + "/{name}"
         table.add(
             .put, path, "Creates or replaces a file of an app", .takesContent, .status(.created),
+            .parameters(
+                .number(
+                    "length", Self.lengths,
+                    "The bytes of a file without content, for a built-in device with modelled transfers")),
             .refuses(.ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring)
         ) { call in try await withStorage { try await put(call) } }
         for method in [HTTPRequest.Method.get, .head] {
@@ -48,14 +55,31 @@ struct FileRoutes: Sendable {
         let (app, name) = (try call.app, try call.identifier("name"))
         // Refuses the request before the client sends the body.
         _ = try call.context.requireCaller(.operate)
-        _ = try await view(call)
-        var received = try await files.receive(call.request)
+        let (state, _) = try await routes.read(call)
+        guard state.apps[app] != nil else { throw TransferRefusal.appNotInstalled(app).problem }
+        let isModelled = call.request.uri.queryParameters["length"] != nil
+        if isModelled {
+            let hasContent = call.request.headers[.contentLength].map { $0 != "0" } ?? false
+            let fault =
+                !state.modelsTransfers
+                ? "is only for a built-in device with modelled transfers"
+                : hasContent ? "is only for a request without content" : nil
+            if let fault {
+                throw Problem.invalidQuery.with(fieldErrors: [FieldError(pointer: "/length", detail: fault)])
+            }
+        }
+        var received =
+            if isModelled {
+                AppFiles.modelled(length: try call.number("length", default: 0))
+            } else {
+                try await files.receive(call.request)
+            }
         received.contentType = call.request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
         let file = received
         return try await files.keep(file) { naming in
             try await routes.commands.submit(
                 .storeFile(app: app, name: name, file), call,
-                fingerprint: "\(file.sha256 ?? "") \(file.contentType ?? "")"
+                fingerprint: "\(file.sha256 ?? "length \(file.length)") \(file.contentType ?? "")"
             ) { aggregate, _ in
                 naming.done()
                 return aggregate.state.apps[app]?.files[name].map { FileDocument(name, $0) }

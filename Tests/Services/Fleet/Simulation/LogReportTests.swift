@@ -104,6 +104,15 @@ import Timeline
         }
     }
 
+    @Test func `a summary names the refused calls`() throws {
+        let plan = ScenarioPlan(try Scenario(jsonBytes: Array(Self.scenario.utf8)))
+        var report = LogReport(plan, names: ["a"])
+        #expect(!report.report(until: plan.end).summary.contains("refused calls"))
+        report.addRefusedCalls(["app_not_running": 2, "origin_not_allowed": 84])
+        let summary = report.report(until: plan.end).summary
+        #expect(summary.contains("  refused calls: 2 app_not_running, 84 origin_not_allowed\n"))
+    }
+
     @Test func `a refused push and one without a token are no arrivals`() throws {
         var report = LogReport(ScenarioPlan(try Scenario(jsonBytes: Array(Self.scenario.utf8))), names: ["a"])
         report.addRefused("BadDeviceToken", item: 0, isCopy: false)

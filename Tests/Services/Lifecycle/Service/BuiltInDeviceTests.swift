@@ -64,6 +64,11 @@ import Timeline
         (#"{"answers":{"after":-1}}"#, "/simulate/answers/after"),
         (#"{"answers":{"after":3601}}"#, "/simulate/answers/after"),
         (#"{"answers":{"result":"maybe"}}"#, "/simulate/answers/result"), (#"{"opens":"often"}"#, "/simulate/opens"),
+        (#"{"answers":{"by":"nobody"}}"#, "/simulate/answers/by"),
+        (#"{"transfers":{"rates":{"wifi":0}}}"#, "/simulate/transfers/rates/wifi"),
+        (#"{"transfers":{"rates":{"cable":1}}}"#, "/simulate/transfers/rates/cable"),
+        (#"{"transfers":{"servers":[{"url":""}]}}"#, "/simulate/transfers/servers/0/url"),
+        (#"{"transfers":{"servers":[{"url":"http://","failures":1.5}]}}"#, "/simulate/transfers/servers/0/failures"),
         (#"{"online":1}"#, "/simulate/online"), (#"{"transfers":{"bytes":-1}}"#, "/simulate/transfers/bytes"),
     ]) func `an invalid behaviour is refused and registers nothing`(_ simulate: String, _ pointer: String) async throws
     {

@@ -48,6 +48,37 @@ import Timeline
         }
     }
 
+    @Test func `a built-in device has files without content`() async throws {
+        try await run { suite in
+            let port = suite.transferPort
+            let film = Self.files + "/film?length=2000000000"
+            let real = try await suite.send(.PUT, port, film)
+            #expect(real.status == 400 && real.json["errors"]?[0]?["pointer"]?.string == "/length")
+            let simulate = #"{"profile":"ios18","simulate":{"answers":{"by":"client"},"transfers":{}}}"#
+            #expect(
+                try await suite.send(
+                    .PUT, suite.lifecyclePort, "/v1/devices/phone", headers: ["Content-Type": "application/json"],
+                    ByteBuffer(string: simulate)
+                ).status == 200)
+            try await eventually(describe: "transfer knows the built-in device") {
+                try await suite.send(.PUT, port, film).status == 201
+            }
+            for (path, length) in [("/film?length=-1", nil), ("/film?length=5", 5)] as [(String, Int?)] {
+                let body = length.map { ByteBuffer(repeating: 0, count: $0) }
+                let refused = try await suite.send(.PUT, port, Self.files + path, body)
+                #expect(refused.status == 400 && refused.json["code"]?.string == "invalid_query", "\(path)")
+            }
+            let list = try await suite.call(.GET, port, Self.files).json
+            #expect(list["items"]?[0]?["length"]?.int == 2_000_000_000)
+            let gone = try await suite.send(.GET, port, Self.files + "/film")
+            #expect(gone.status == 410 && gone.json["code"]?.string == "file_gone")
+            // No server gets a request, so ALLOWED_ORIGINS does not count.
+            let upload = #"{"file":"film","method":"POST","resume":true,"url":"https://origin.example/"}"#
+            let created = try await suite.call(.POST, port, Self.session + "/uploads", upload)
+            #expect(created.status == 201 && created.json["state"]?.string == "running")
+        }
+    }
+
     @Test func `refused files take no space`() async throws {
         try await run { suite in
             let port = suite.transferPort
