@@ -201,6 +201,7 @@ make_database() {
     # Standard input hides the password; every user of the machine can read arguments.
     administer postgres <<-SQL
 		SET log_statement = 'none';
+		SET client_min_messages = warning;
 		SELECT 'CREATE ROLE dormouse' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dormouse') \gexec
 		ALTER ROLE dormouse LOGIN CREATEROLE PASSWORD '$(<"$secrets/database-owner")';
 		GRANT pg_read_all_stats, pg_signal_backend TO dormouse;

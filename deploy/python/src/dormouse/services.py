@@ -172,6 +172,10 @@ class Services:
             if response.status_code in (429, 503) and pause is not None:
                 time.sleep(_retry_after(response, pause))
                 continue
+            if response.status_code == 410 and "Dormouse-Position" in sent and _is_of_earlier_log(response):
+                # `Suite.restore` has returned to a log that has this position, or not the event.
+                del sent["Dormouse-Position"]
+                continue
             return _checked(response, f"{method} {where} of {service}")
         raise DormouseError(f"{method} {where} of {service}: no answer")
 
@@ -243,6 +247,10 @@ def _events(response: httpx.Response) -> Generator[Event, None, None]:
             if "data" in fields:
                 yield Event(fields.get("id"), Record.parse(fields["data"]))
             fields = {}
+
+
+def _is_of_earlier_log(response: httpx.Response) -> bool:
+    return Record.parse(response.content).text("code") == "earlier_incarnation"
 
 
 def _retry_after(response: httpx.Response, pause: float) -> float:

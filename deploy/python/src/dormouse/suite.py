@@ -93,6 +93,33 @@ class Suite:
         self.services.call("POST", "push", "/v1/provider-keys", document)
         self._keys.append((team_id, key_id))
 
+    def save(self, name: str) -> None:
+        """Saves the state of the whole suite, with its devices, log and clock. It takes a few seconds.
+
+        Args:
+            name: the name of the snapshot, which must be new.
+
+        Raises:
+            SuiteFailed: this process did not start the suite, or the snapshot failed; the message says why.
+        """
+        self._snapshot("save", name)
+
+    def restore(self, name: str) -> None:
+        """Returns to a saved state, as if nothing had happened since. It takes a few seconds.
+
+        Devices of that time go on. Devices that were made later are gone.
+
+        Raises:
+            SuiteFailed: there is no such snapshot, or the restore failed; the message says why.
+        """
+        self.clock.forget_work()
+        self._snapshot("restore", name)
+
+    def _snapshot(self, action: str, name: str) -> None:
+        if self._checkout is None or self._data is None:
+            raise SuiteFailed("only a suite that this process started has snapshots: see ./deploy/snapshot for others")
+        _run([str(self._checkout / "deploy" / "snapshot"), "--data", str(self._data), action, name])
+
     def close(self) -> None:
         """Stops the suite and removes its data if this process started it; otherwise removes the trusted keys."""
         try:
