@@ -1,3 +1,4 @@
+public import Records
 public import Scenarios
 import Yams
 
@@ -15,9 +16,15 @@ public enum ScenarioFile {
 
     /// Reads a scenario.
     ///
+    /// - Parameters:
+    ///   - change: changes the scenario after it was read, for example by options.
+    ///   - faults: returns what else the changed scenario must not have.
     /// - Throws: all faults of the file. A file that is not YAML has one fault: the place of its first syntax error.
-    public static func read(_ bytes: some Collection<UInt8>) throws(ScenarioFaults) -> Scenario {
-        try ScenarioReader.read(try document(bytes))
+    public static func read(
+        _ bytes: some Collection<UInt8>, changing change: (inout Scenario) -> Void = { _ in },
+        refusing faults: (Scenario) -> [FieldError] = { _ in [] }
+    ) throws(ScenarioFaults) -> Scenario {
+        try ScenarioReader.read(try document(bytes), changing: change, refusing: faults)
     }
 
     /// Reads the nodes of a file, and checks its size and nesting.

@@ -64,6 +64,11 @@ import Testing
             #expect(lines.contains { $0.hasPrefix("\(path):4:10: /provider/0/at must be ") }, "\(lines)")
             #expect(process.output.tail().isEmpty)
         }
+        let external = try file(
+            "external.yaml", Self.scenario.replacing(/provider: .*/, with: "provider: external"))
+        let refused = try await fleet("simulate", external)
+        let fault = "\(external):6:11: /provider must be a list of sends in a simulation, found \"external\""
+        #expect(refused.status == .exited(2) && refused.errors == fault, "\(refused)")
         for command in ["check", "simulate"] {
             let missing = folder.appending(path: "missing.yaml").path
             let result =

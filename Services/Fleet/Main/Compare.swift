@@ -31,14 +31,7 @@ struct Compare: AsyncParsableCommand {
             once to compare with the standard table. With two files, it counts for both.
             """)
     var profiles: [String] = []
-    @Option(help: "Replaces the seed. The default is the seed of the first scenario, for both.")
-    var seed: UInt64?
-    @Option(help: "Replaces the number of devices.")
-    var devices: Int?
-    @Option(help: "Replaces the duration of the scenarios, in days.")
-    var days: Int?
-    @Option(help: "The number of threads. The result does not depend on it.")
-    var threads = ProcessInfo.processInfo.activeProcessorCount
+    @OptionGroup var options: SimulationOptions
     @Option(help: "Writes comparison.html, comparison.json, comparison.csv and the two reports to this directory.")
     var report: String?
 
@@ -60,9 +53,6 @@ struct Compare: AsyncParsableCommand {
     private static let standard = "standard"
 
     func validate() throws {
-        if let devices, !(1...100_000).contains(devices) { throw ValidationError("--devices must be 1 to 100000") }
-        if let days, !(1...366).contains(days) { throw ValidationError("--days must be 1 to 366") }
-        if !(1...256).contains(threads) { throw ValidationError("--threads must be 1 to 256") }
         if second == nil, mix.isEmpty, profiles.isEmpty {
             throw ValidationError("give a second file, or --mix, or --profiles")
         }
@@ -78,7 +68,7 @@ struct Compare: AsyncParsableCommand {
         // Two files of one name in two directories need their paths.
         let names = one.name == other.name ? (first, second ?? other.name) : (one.name, other.name)
         let directory = try report.map { try ReportFiles.makeDirectory($0) }
-        var seed = seed
+        var seed = options.seed
         let before = try await simulate(one.side, names.0, seed: seed)
         if seed == nil { seed = before.seed.flatMap { UInt64($0) } }
         let after = try await simulate(other.side, names.1, seed: seed)
@@ -112,8 +102,8 @@ struct Compare: AsyncParsableCommand {
         switch side {
         case .report(let report): return report
         case .scenario(let scenario, let generations):
-            let outcome = try await SimulationRun(scenario, seed: seed, threads: threads, generations: generations)
-                .run()
+            let run = SimulationRun(scenario, seed: seed, threads: options.threads, generations: generations)
+            let outcome = try await run.run()
             let (events, digest) = (outcome.events, outcome.digest)
             FileHandle.standardError.write(Data("\(name): \(events) events, SHA-256 \(digest)\n".utf8))
             return outcome.document
@@ -128,9 +118,8 @@ struct Compare: AsyncParsableCommand {
         {
             return .report(report)
         }
-        let scenario = try ScenarioInput.read(file) { scenario in
-            if let devices { scenario.devices.count = devices }
-            if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
+        let scenario = try ScenarioInput.read(file, refusing: SimulationRun.faults) { scenario in
+            options.change(&scenario)
             if let mix { scenario.devices.mix = mix }
         }
         let table = profiles ?? self.profiles.first

@@ -42,7 +42,9 @@ struct SuiteOptions: ParsableArguments {
 struct CrowdOptions: ParsableArguments {
     @Option(help: "The number of devices; 10 by default.")
     var devices: Int?
-    @Option(name: .customLong("for"), help: "The duration: 90s, 10m (the default), 24h.", transform: duration)
+    @Option(
+        name: .customLong("for"), help: "The real time: 90s, 10m (the default), 24h. It ends a scenario early.",
+        transform: duration)
     var time: Interval?
     @Option(help: "The seed; 1 by default. The same seed gives the same devices and users.")
     var seed: UInt64?

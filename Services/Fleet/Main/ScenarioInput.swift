@@ -15,26 +15,20 @@ enum ScenarioInput {
 
     /// Reads a scenario.
     ///
-    /// - Throws: an exit status if the file has faults, which are printed, each with its line and column.
-    static func read(_ file: String) throws -> Scenario {
+    /// - Parameters:
+    ///   - faults: returns what else the changed scenario must not have.
+    ///   - change: changes the scenario by options.
+    /// - Throws: an exit status if the file has faults before or after the change. They are printed, each with its line
+    ///   and column.
+    static func read(
+        _ file: String, refusing faults: (Scenario) -> [FieldError] = { _ in [] }, _ change: (inout Scenario) -> Void
+    ) throws -> Scenario {
         guard let data = FileManager.default.contents(atPath: file) else { throw FleetError("cannot read \(file)") }
         do {
-            return try ScenarioFile.read(data)
+            return try ScenarioFile.read(data, changing: change, refusing: faults)
         } catch {
             throw refusal(of: file, error.faults.map(\.description))
         }
-    }
-
-    /// Reads a scenario for a simulation.
-    ///
-    /// - Parameter change: changes the scenario, for example by options.
-    /// - Throws: an exit status if the file has faults, which are printed, or contradicts itself after the change.
-    static func read(_ file: String, _ change: (inout Scenario) -> Void) throws -> Scenario {
-        var scenario = try read(file)
-        change(&scenario)
-        let faults = SimulationRun.faults(of: scenario)
-        guard faults.isEmpty else { throw refusal(of: file, faults.map { "\($0.pointer) \($0.detail)" }) }
-        return scenario
     }
 
     /// Reads the table of generations, which a file overrides: the given one, or else that of `PROFILES_FILE`.

@@ -37,10 +37,11 @@ struct ScenarioPlayOptions: ParsableArguments {
 
     /// Runs a scenario in a running suite.
     func play(_ file: String, _ pool: CrowdOptions, _ suite: Endpoints) async throws {
-        var scenario = try ScenarioInput.read(file)
-        if let devices = pool.devices {
-            guard (1...100_000).contains(devices) else { throw FleetError("--devices must be from 1 to 100000") }
-            scenario.devices.count = devices
+        if let devices = pool.devices, !(1...100_000).contains(devices) {
+            throw FleetError("--devices must be 1 to 100000")
+        }
+        let scenario = try ScenarioInput.read(file) { scenario in
+            if let devices = pool.devices { scenario.devices.count = devices }
         }
         var options = ScenarioOptions()
         options.fleet = pool.fleet ?? options.fleet

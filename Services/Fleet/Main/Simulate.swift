@@ -17,14 +17,7 @@ struct Simulate: AsyncParsableCommand {
 
     @Argument(help: "The scenario: a YAML or JSON file.")
     var file: String
-    @Option(help: "Replaces the seed of the scenario.")
-    var seed: UInt64?
-    @Option(help: "Replaces the number of devices.")
-    var devices: Int?
-    @Option(help: "Replaces the duration of the scenario, in days.")
-    var days: Int?
-    @Option(help: "The number of threads. The result does not depend on it.")
-    var threads = ProcessInfo.processInfo.activeProcessorCount
+    @OptionGroup var options: SimulationOptions
     @Option(help: "Writes each event to this file as a line of CloudEvents JSON.")
     var log: String?
     @Option(help: "Writes report.html, report.json and pushes.csv to this directory.")
@@ -44,25 +37,16 @@ struct Simulate: AsyncParsableCommand {
     /// The time between two lines of progress where there is no terminal.
     private static let linePause = Duration.seconds(5)
 
-    func validate() throws {
-        if let devices, !(1...100_000).contains(devices) { throw ValidationError("--devices must be 1 to 100000") }
-        if let days, !(1...366).contains(days) { throw ValidationError("--days must be 1 to 366") }
-        if !(1...256).contains(threads) { throw ValidationError("--threads must be 1 to 256") }
-    }
-
     func run() async throws {
-        let scenario = try ScenarioInput.read(file) { scenario in
-            if let devices { scenario.devices.count = devices }
-            if let days { scenario.duration = TimeSpan(.days(Int64(days))) }
-        }
+        let scenario = try ScenarioInput.read(file, refusing: SimulationRun.faults, options.change)
         let directory = try report.map { try ReportFiles.makeDirectory($0) }
         let run = SimulationRun(
-            scenario, seed: seed, threads: threads, checks: check,
+            scenario, seed: options.seed, threads: options.threads, checks: check,
             generations: try ScenarioInput.generations(profiles))
         let began = ContinuousClock.now
         let outcome = try await simulate(run, to: try log.map { try Self.makeFile($0) })
         let elapsed = ContinuousClock.now - began
-        let cores = min(threads, ProcessInfo.processInfo.activeProcessorCount)
+        let cores = min(options.threads, ProcessInfo.processInfo.activeProcessorCount)
         Terminal.write(outcome.summary + "\n" + outcome.speed(in: elapsed, cores: cores) + "\n")
         if let directory { try ReportFiles.write(outcome.document, to: directory) }
         if !outcome.isGood { throw ExitCode(Fleet.failed) }

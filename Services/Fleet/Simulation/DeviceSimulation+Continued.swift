@@ -7,15 +7,12 @@ import Timeline
 
 // Continued processing tasks: the user starts the work on screen, and it goes on in the background.
 extension DeviceSimulation {
-    /// The longest time between two reports of progress (our choice).
-    static let progressPause = Interval.seconds(20.0)
-
     /// Schedules the task of an app that the person opened, if the person starts one.
     mutating func scheduleContinuedTask(of app: Int, _ context: PartitionContext) {
         guard let plan = context.plan.scenario.apps[app].continuedProcessing, profile.has(.continuedProcessingTasks)
         else { return }
         var random = draw(.continuedProcessing, context)
-        if random.holds(plan.share) { schedule(.submitContinuedTask, of: app, after: Self.timeToActivity) }
+        if random.holds(plan.share) { schedule(.submitContinuedTask, of: app, after: DeviceTimes.activity) }
     }
 
     /// Submits the task of an app. The person may have left the app already.
@@ -24,11 +21,7 @@ extension DeviceSimulation {
             return
         }
         continuedTasks += 1
-        var request = BackgroundTaskRequest(
-            app.continuedProcessingPrefix + String(continuedTasks), .continuedProcessing)
-        request.title = "Export"
-        request.subtitle = "Number \(continuedTasks)"
-        request.strategy = plan.strategy
+        let request = app.continuedTaskRequest(continuedTasks, plan)
         try submit(.submitTask(app: app.id, request), &context)
     }
 
@@ -41,11 +34,9 @@ extension DeviceSimulation {
             return
         }
         var random = draw(.continuedProcessing, context)
-        let takes = max(.seconds(1.0), plan.takes.drawn(&random))
-        let parts = Int((takes.milliseconds - 1) / Self.progressPause.milliseconds) + 1
-        for part in 1...parts {
-            let time = Interval(milliseconds: takes.milliseconds * Int64(part) / Int64(parts))
-            schedule(.continueTask(wake: wake, part: part, of: parts), of: app, after: time)
+        let ends = plan.ends(&random)
+        for (part, end) in zip(1..., ends) {
+            schedule(.continueTask(wake: wake, part: part, of: ends.count), of: app, after: end)
         }
     }
 

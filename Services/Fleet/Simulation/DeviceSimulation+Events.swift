@@ -7,9 +7,6 @@ import Timeline
 
 // Visits, accessories, samples and activities: what wakes apps beside pushes, refreshes and transfers.
 extension DeviceSimulation {
-    /// The time from the opening of an app to its activity (our choice).
-    static let timeToActivity = Interval.seconds(2.0)
-
     /// Sets the location authorization that people give to the apps.
     mutating func authorizeLocation(_ context: inout PartitionContext) throws {
         for app in context.plan.scenario.apps where app.location != .notDetermined {
@@ -69,7 +66,7 @@ extension DeviceSimulation {
     /// Schedules the activity of an app that the person opened, if it has one.
     mutating func scheduleActivity(of app: Int, _ context: PartitionContext) {
         guard context.plan.scenario.apps[app].activity != nil else { return }
-        schedule(.startActivity, of: app, after: Self.timeToActivity)
+        schedule(.startActivity, of: app, after: DeviceTimes.activity)
     }
 
     /// Starts the activity of an app that the person opened.

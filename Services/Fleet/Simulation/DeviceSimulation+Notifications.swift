@@ -7,14 +7,11 @@ import Timeline
 
 // The question of an app for authorization to send notifications, and the answer of the person.
 extension DeviceSimulation {
-    /// The time from the opening of an app to its question (our choice). It is that of the work after a launch.
-    static let timeToQuestion = Interval.seconds(1.0)
-
     /// Schedules the question of an app that comes on screen without having asked.
     mutating func scheduleQuestion(of app: Int, _ context: PartitionContext) {
         let plan = context.plan.scenario.apps[app]
         guard asksForNotifications(plan) else { return }
-        schedule(.askForNotifications, of: app, after: Self.timeToQuestion)
+        schedule(.askForNotifications, of: app, after: DeviceTimes.question)
     }
 
     /// The app asks. The system can show the question only while the app is on screen.

@@ -8,13 +8,6 @@ import TransferCore
 
 // The reactions of the device and its apps to events.
 extension DeviceSimulation {
-    /// The time of short handlers and acknowledgements (our choice).
-    static let answerTime = Interval.milliseconds(200)
-    /// The time of a service extension (our choice).
-    static let extensionTime = Interval.seconds(1.0)
-    /// The time from a new network to the connection with `push` (our choice).
-    static let connectTime = Interval.seconds(1.0)
-
     /// - Parameter app: The app of the event; nil if it has none.
     mutating func react(to event: MachineEvent, _ app: Int?, _ context: inout PartitionContext) {
         switch event {
@@ -25,7 +18,7 @@ extension DeviceSimulation {
         }
         if push.state.connection == nil, !isConnecting, push.state.isKnown, isReachable {
             isConnecting = true
-            schedule(.connect, after: Self.connectTime)
+            schedule(.connect, after: DeviceTimes.connection)
         }
     }
 
@@ -33,9 +26,9 @@ extension DeviceSimulation {
         switch event {
         case .appLaunched(let launched):
             if launched.deadline != nil {
-                schedule(.completeCallback(.didFinishLaunching), of: app, after: Self.answerTime)
+                schedule(.completeCallback(.didFinishLaunching), of: app, after: DeviceTimes.answer)
             }
-            schedule(.startUp, of: app, after: .seconds(1.0))
+            schedule(.startUp, of: app, after: DeviceTimes.start)
             scheduleQuestion(of: app, context)
             startTransfers(.opening, of: app, context)
             scheduleActivity(of: app, context)
@@ -54,14 +47,14 @@ extension DeviceSimulation {
         case .appBackgrounded(let left):
             apps[app].isLaunching = false
             if left.deadline != nil, let callback = left.callbacks.last {
-                schedule(.completeCallback(callback), of: app, after: Self.answerTime)
+                schedule(.completeCallback(callback), of: app, after: DeviceTimes.answer)
             }
-        case .appTerminating: schedule(.completeCallback(.willTerminate), of: app, after: Self.answerTime)
+        case .appTerminating: schedule(.completeCallback(.willTerminate), of: app, after: DeviceTimes.answer)
         case .appTerminated(let ended): if ended.from != .notRunning { apps[app].run += 1 }
         case .appWoken(let woken): react(to: woken, of: app, &context)
         case .wakeExpiring(let expiring):
             guard hangingTasks.remove(expiring.wake) == nil else { return }
-            schedule(.completeWake(expiring.wake, .task, .failed, bytes: 0), of: app, after: Self.answerTime)
+            schedule(.completeWake(expiring.wake, .task, .failed, bytes: 0), of: app, after: DeviceTimes.answer)
         default: break
         }
     }
@@ -70,7 +63,7 @@ extension DeviceSimulation {
         to woken: LifecycleEvent.AppWoken, of app: Int, _ context: inout PartitionContext
     ) {
         let name = context.plan.scenario.apps[app].id
-        if woken.callbacks.contains(.didFinishLaunching) { schedule(.startUp, of: app, after: Self.answerTime) }
+        if woken.callbacks.contains(.didFinishLaunching) { schedule(.startUp, of: app, after: DeviceTimes.answer) }
         switch woken.reason {
         case .push: startTransfers(.push, of: app, context)
         case .fetch, .task: startTransfers(.refresh, of: app, context)
@@ -104,13 +97,15 @@ extension DeviceSimulation {
             if ended.kind == .voip { apps[app].voipToken = nil }
         case .notificationDelivered(let delivered):
             let id = delivered.notification
-            guard delivered.extensionDeadline == nil else { return schedule(.modify(id), after: Self.extensionTime) }
+            guard delivered.extensionDeadline == nil else {
+                return schedule(.modify(id), after: DeviceTimes.serviceExtension)
+            }
             let offers = delivered.willPresent && profile.has(.userNotificationCenter)
-            schedule(offers ? .present(id) : .acknowledge(id), after: Self.answerTime)
+            schedule(offers ? .present(id) : .acknowledge(id), after: DeviceTimes.answer)
         case .notificationModified(let modified):
-            if modified.willPresent { schedule(.present(modified.notification), after: Self.answerTime) }
+            if modified.willPresent { schedule(.present(modified.notification), after: DeviceTimes.answer) }
         case .notificationUnmodified(let unmodified):
-            if unmodified.willPresent { schedule(.present(unmodified.notification), after: Self.answerTime) }
+            if unmodified.willPresent { schedule(.present(unmodified.notification), after: DeviceTimes.answer) }
         case .notificationAcknowledged(let event): considerOpening(event.notification, context)
         case .notificationPresented(let event): considerOpening(event.notification, context)
         default: break

@@ -12,7 +12,7 @@ extension DeviceSimulation {
         for (number, plan) in context.plan.scenario.apps[app].transfers.enumerated() where plan.start == start {
             guard apps[app].started[number] < plan.limit ?? .max else { continue }
             apps[app].started[number] += 1
-            schedule(.startTransfer(plan: number), of: app, after: .milliseconds(500))
+            schedule(.startTransfer(plan: number), of: app, after: DeviceTimes.transfer)
         }
     }
 
@@ -42,6 +42,6 @@ extension DeviceSimulation {
         else { return }
         schedule(
             .returnFromDownload(session: finished.taskKey.session, task: finished.taskKey.task), of: app,
-            after: Self.answerTime)
+            after: DeviceTimes.answer)
     }
 }

@@ -9,7 +9,7 @@ import TransferCore
 
 // Work that is due: the answers of the device and of the code of its apps.
 extension DeviceSimulation {
-    mutating func perform(_ work: ScheduledWork, _ context: inout PartitionContext) throws {
+    mutating func perform(_ work: Scheduled<Work>, _ context: inout PartitionContext) throws {
         if let app = work.app { return try perform(work.kind, of: app, &context) }
         switch work.kind {
         case .begin: try begin(&context)
@@ -109,14 +109,7 @@ extension DeviceSimulation {
             try submit(.startActivity(app: app.id, .voip, ActivityRequest()), &context)
             try submit(.stopActivity(app: app.id, .voip), &context)
         }
-        var completion = WakeCompletion()
-        // An app that fails leaves its channel.
-        completion.pushResult = result == .failed ? .leaveChannel : .activeRemoteParticipant
-        switch reason {
-        case .fetch, .push: completion.result = result.result
-        case .task: completion.success = result != .failed
-        case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
-        }
+        var completion = result.completion(of: reason)
         let loaded = network.word == .none ? 0 : bytes
         if loaded > 0 {
             completion.bytesReceived = loaded

@@ -8,9 +8,6 @@ import Timeline
 
 // The person and the surroundings of a device.
 extension DeviceSimulation {
-    /// The time from the home screen to the lock of the device (our choice).
-    static let timeToLock = Interval.seconds(5.0)
-
     /// Registers the device, installs its apps and connects to `push`.
     mutating func begin(_ context: inout PartitionContext) throws {
         let scenario = context.plan.scenario
@@ -37,7 +34,7 @@ extension DeviceSimulation {
         report.battery = BatteryReport(charging: initial.isCharging, level: initial.level.fraction)
         if initial.isFocused, profile.has(.focus) { report.focus = FocusReport(state: .on) }
         if profile.has(.lowPowerMode) { report.lowPowerMode = initial.isLowPowerMode }
-        report.network = networkReport
+        report.network = network.report(on: profile)
         report.locked = true
         try submit(.updateConditions(report), &context)
         for (number, fault) in faults.enumerated() { schedule(.beginFault(number), after: fault.at - now) }
@@ -103,7 +100,7 @@ extension DeviceSimulation {
     mutating func goHome(_ context: inout PartitionContext) throws {
         guard let app = lifecycle.state.foreground else { return }
         try submit(.transition(app: app, .home), &context)
-        schedule(.lock, after: Self.timeToLock)
+        schedule(.lock, after: DeviceTimes.lock)
     }
 
     /// Locks the device unless it is in use again.
@@ -122,18 +119,9 @@ extension DeviceSimulation {
         return isLost ? NetworkText(.none) : plannedNetwork
     }
 
-    private var networkReport: NetworkReport {
-        let network = network
-        var report = NetworkReport(kind: network.network.kind)
-        report.expensive = network.isExpensive
-        report.constrained = network.isConstrained && profile.has(.lowDataMode)
-        report.shape = network.network.shape
-        return report
-    }
-
     mutating func reportNetwork(_ context: inout PartitionContext) throws {
         var report = ConditionsReport()
-        report.network = networkReport
+        report.network = network.report(on: profile)
         try submit(.updateConditions(report), &context)
     }
 }

@@ -50,7 +50,7 @@ struct DeviceSimulation {
     var passedEvents = 0
     let pushes: [PlannedPush]
     var nextPush = 0
-    var works = Heap<ScheduledWork>()
+    var works = Heap<Scheduled<Work>>()
     var scheduled = 0
     private var queue = EventQueue()
     var commands = 0
@@ -222,7 +222,7 @@ struct DeviceSimulation {
     mutating func schedule(_ kind: Work, of app: Int? = nil, after delay: Interval) {
         scheduled += 1
         works.insert(
-            ScheduledWork(at: now + delay, number: scheduled, app: app, run: app.map { apps[$0].run }, kind: kind))
+            Scheduled(at: now + delay, number: scheduled, app: app, run: app.map { apps[$0].run }, kind: kind))
     }
 
     /// Returns new random numbers.

@@ -46,13 +46,10 @@ public struct SimulationRun: Sendable {
         self.mostStepsAtOnce = mostStepsAtOnce
     }
 
-    /// Returns the reasons why a scenario cannot be simulated, such as values that contradict each other after a change.
+    /// Returns the reasons why a simulation can't run a scenario that `fleet run` can.
     public static func faults(of scenario: Scenario) -> [FieldError] {
-        var faults = scenario.contradictions
-        if scenario.provider == .external {
-            faults.append(FieldError(pointer: "/provider", detail: "must be a list of sends in a simulation"))
-        }
-        return faults
+        guard scenario.provider == .external else { return [] }
+        return [FieldError(pointer: "/provider", detail: "must be a list of sends in a simulation")]
     }
 
     /// Runs to the end of the scenario, until the task is cancelled, or until a device cannot go on. The report of a

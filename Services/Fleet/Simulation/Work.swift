@@ -36,20 +36,6 @@ enum Work {
     case continueTask(wake: String, part: Int, of: Int)
 }
 
-/// Work with its time. Equal times keep the order of scheduling.
-struct ScheduledWork: Comparable {
-    var at: Instant
-    var number: Int
-    /// The index of the app; nil for the device.
-    var app: Int?
-    /// The process of the app. The work is dropped if the process has ended.
-    var run: Int?
-    var kind: Work
-
-    static func < (left: Self, right: Self) -> Bool { (left.at, left.number) < (right.at, right.number) }
-    static func == (left: Self, right: Self) -> Bool { left.number == right.number }
-}
-
 /// An app, as the device knows it.
 struct SimulatedApp {
     /// Its state, and the time since when.

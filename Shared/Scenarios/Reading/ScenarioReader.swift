@@ -46,12 +46,22 @@ public enum ScenarioReader {
 
     /// Reads a scenario.
     ///
-    /// - Throws: all faults of the form; if there is none, all contradictions between members.
-    public static func read(_ root: SourceNode) throws(ScenarioFaults) -> Scenario {
-        let scenario: Scenario
+    /// - Parameters:
+    ///   - change: changes the scenario after it was read, for example by options.
+    ///   - faults: returns what else the changed scenario must not have.
+    /// - Throws: all faults of the form; if there is none, all contradictions between members; if there is none, those
+    ///   of the changed scenario.
+    public static func read(
+        _ root: SourceNode, changing change: (inout Scenario) -> Void = { _ in },
+        refusing faults: (Scenario) -> [FieldError] = { _ in [] }
+    ) throws(ScenarioFaults) -> Scenario {
+        var scenario: Scenario
         do { scenario = try Scenario(json: root.json) } catch { throw located(error.faults, in: root) }
-        let contradictions = scenario.contradictions
-        guard contradictions.isEmpty else { throw located(contradictions, in: root) }
+        for isChanged in [false, true] {
+            if isChanged { change(&scenario) }
+            let found = scenario.contradictions + (isChanged ? faults(scenario) : [])
+            guard found.isEmpty else { throw located(found, in: root) }
+        }
         return scenario
     }
 

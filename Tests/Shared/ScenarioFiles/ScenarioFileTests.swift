@@ -23,6 +23,21 @@ struct ScenarioFileTests {
         #expect(scenario.duration.interval == .days(1))
     }
 
+    @Test func `a change that contradicts the file is a fault with its position`() throws {
+        let changed = try ScenarioFile.read(good.utf8, changing: { $0.devices.count = 7 })
+        #expect(changed.devices.count == 7)
+        let text = good + "provider: external\n"
+        func fault(_ scenario: Scenario) -> [FieldError] {
+            scenario.provider == .external ? [FieldError(pointer: "/provider", detail: "must be a list")] : []
+        }
+        let error = #expect(throws: ScenarioFaults.self) {
+            try ScenarioFile.read(text.utf8, refusing: { fault($0) })
+        }
+        #expect(error?.faults.map(\.description) == ["3:11: /provider must be a list, found \"external\""])
+        _ = try ScenarioFile.read(
+            text.utf8, changing: { $0.provider = .sends([]) }, refusing: { fault($0) })
+    }
+
     @Test func `JSON is a scenario too`() throws {
         let scenario = try ScenarioFile.read(#"{"devices": {"count": 3}, "apps": [{"id": "a"}], "for": "2d"}"#.utf8)
         #expect(scenario.duration.interval == .days(2))

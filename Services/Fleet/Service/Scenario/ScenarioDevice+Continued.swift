@@ -5,15 +5,12 @@ import Timeline
 
 // Continued processing tasks: the user starts the work on screen, and it goes on in the background.
 extension ScenarioDevice {
-    /// The longest time between two reports of progress (our choice).
-    static let progressPause = Interval.seconds(20)
-
     /// Schedules the task of an app that the person opened, if the person starts one.
     func scheduleContinuedTask(of app: Int, at time: Instant) {
         guard let plan = scenario.apps[app].continuedProcessing, profile.has(.continuedProcessingTasks) else { return }
         var random = draw(.continuedProcessing)
         if random.holds(plan.share) {
-            schedule(.submitContinuedTask, of: app, after: Self.timeToActivity, from: time)
+            schedule(.submitContinuedTask, of: app, after: DeviceTimes.activity, from: time)
         }
     }
 
@@ -23,11 +20,7 @@ extension ScenarioDevice {
             return
         }
         continuedTasks += 1
-        var request = BackgroundTaskRequest(
-            app.continuedProcessingPrefix + String(continuedTasks), .continuedProcessing)
-        request.title = "Export"
-        request.subtitle = "Number \(continuedTasks)"
-        request.strategy = plan.strategy
+        let request = app.continuedTaskRequest(continuedTasks, plan)
         try await call(.fetch, "POST", "/apps/{app}/task-requests", [app.id], request.document)
     }
 
@@ -40,11 +33,9 @@ extension ScenarioDevice {
             return
         }
         var random = draw(.continuedProcessing)
-        let takes = max(.seconds(1), plan.takes.drawn(&random))
-        let parts = Int((takes.milliseconds - 1) / Self.progressPause.milliseconds) + 1
-        for part in 1...parts {
-            let pause = Interval(milliseconds: takes.milliseconds * Int64(part) / Int64(parts))
-            schedule(.continueTask(wake: wake, part: part, of: parts), of: app, after: pause, from: time)
+        let ends = plan.ends(&random)
+        for (part, end) in zip(1..., ends) {
+            schedule(.continueTask(wake: wake, part: part, of: ends.count), of: app, after: end, from: time)
         }
     }
 

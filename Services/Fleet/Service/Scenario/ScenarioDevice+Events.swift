@@ -5,11 +5,6 @@ import Timeline
 
 // Visits, accessories, samples, activities and transfers, which wake apps too.
 extension ScenarioDevice {
-    /// The time from the opening of an app to its activity (our choice).
-    static let timeToActivity = Interval.seconds(2)
-    /// The time from the opening of an app to its transfers (our choice).
-    static let timeToTransfer = Interval.milliseconds(500)
-
     /// The code of an app after its launch: it starts to wait for its events.
     func awaitEvents(_ index: Int, _ app: ScenarioApp) async throws(CancellationError) {
         guard app.visits || app.bluetooth != nil || app.health != nil else { return }
@@ -74,7 +69,7 @@ extension ScenarioDevice {
         for (number, plan) in scenario.apps[app].transfers.enumerated() where plan.start == start {
             guard apps[app].started[number] < plan.limit ?? .max else { continue }
             apps[app].started[number] += 1
-            schedule(.startTransfer(plan: number), of: app, after: Self.timeToTransfer, from: time)
+            schedule(.startTransfer(plan: number), of: app, after: DeviceTimes.transfer, from: time)
         }
     }
 

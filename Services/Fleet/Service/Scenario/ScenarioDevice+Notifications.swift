@@ -5,9 +5,6 @@ import Timeline
 
 // The connection to `push`, and the notifications of the device.
 extension ScenarioDevice {
-    /// The time of a service extension (our choice).
-    static let extensionTime = Interval.seconds(1)
-
     /// Opens the stream of notifications.
     func connect() async throws(CancellationError) {
         isConnecting = false
@@ -27,10 +24,10 @@ extension ScenarioDevice {
         let time = notification.deliveredAt ?? now
         unshown[id] = notification
         if notification.runsExtension {
-            schedule(.modify(id), after: Self.extensionTime, from: time)
+            schedule(.modify(id), after: DeviceTimes.serviceExtension, from: time)
         } else {
             let offers = notification.willPresent && profile.has(.userNotificationCenter)
-            schedule(offers ? .present(id) : .acknowledge(id), after: Self.answerTime, from: time)
+            schedule(offers ? .present(id) : .acknowledge(id), after: DeviceTimes.answer, from: time)
         }
         countDelivery()
     }
@@ -47,7 +44,7 @@ extension ScenarioDevice {
     func modify(_ id: String) async throws(CancellationError) {
         let route = "/notifications/{notification}/content"
         guard let answer = try await call(.push, "POST", route, [id], ["body": "changed"]) else { return }
-        if answer["willPresent"]?.bool == true { schedule(.present(id), after: Self.answerTime) }
+        if answer["willPresent"]?.bool == true { schedule(.present(id), after: DeviceTimes.answer) }
     }
 
     /// The app on screen lets the device show the alert.

@@ -5,11 +5,6 @@ import Timeline
 
 // The reactions of the device and its apps to orders.
 extension ScenarioDevice {
-    /// The time of short handlers and acknowledgements (our choice).
-    static let answerTime = Interval.milliseconds(200)
-    /// The time from the launch of an app to its calls (our choice).
-    static let startTime = Interval.seconds(1)
-
     /// Obeys an order: schedules its work. An order that the device has obeyed already changes nothing.
     ///
     /// - Returns: the time of the next step.
@@ -26,10 +21,10 @@ extension ScenarioDevice {
             apps[app].activity = nil
         case .taskExpiration:
             guard let wake = order.data["wake"]?.string, hangingTasks.remove(wake) != nil else { break }
-            schedule(.completeWake(wake, .task, .failed, bytes: 0), of: app, after: Self.answerTime, from: time)
+            schedule(.completeWake(wake, .task, .failed, bytes: 0), of: app, after: DeviceTimes.answer, from: time)
         case .challenge:
             guard let challenge = order.subject else { break }
-            schedule(.answerChallenge(challenge), of: app, after: Self.answerTime, from: time)
+            schedule(.answerChallenge(challenge), of: app, after: DeviceTimes.answer, from: time)
         case .expiration, .suspend, .transferProgress: break
         }
         return nextStep
@@ -41,7 +36,7 @@ extension ScenarioDevice {
             take(token, kind, of: app)
         } else if let session = order.data["session"]?.string {
             guard order.wantsAnswer || order.name == "didFinishDownloadingTo" else { return }
-            schedule(.returnFromDownload(session: session), of: app, after: Self.answerTime, from: time)
+            schedule(.returnFromDownload(session: session), of: app, after: DeviceTimes.answer, from: time)
         } else if callbacks.contains("didFinishLaunching") {
             launched(app, callbacks, at: time)
         } else if callbacks.contains("didBecomeActive") || callbacks.contains("sceneDidBecomeActive") {
@@ -53,13 +48,13 @@ extension ScenarioDevice {
             apps[app].isLaunching = false
         }
         if order.wantsAnswer, order.data["session"] == nil {
-            schedule(.completeCallback(order.name), of: app, after: Self.answerTime, from: time)
+            schedule(.completeCallback(order.name), of: app, after: DeviceTimes.answer, from: time)
         }
     }
 
     /// The person has launched an app.
     private func launched(_ app: Int, _ callbacks: Set<String>, at time: Instant) {
-        schedule(.startUp, of: app, after: Self.startTime, from: time)
+        schedule(.startUp, of: app, after: DeviceTimes.start, from: time)
         scheduleQuestion(of: app, at: time)
         opened(app, at: time)
         // A scene enters the foreground at a launch too, in this order or in the next one.
@@ -70,7 +65,7 @@ extension ScenarioDevice {
     private func opened(_ app: Int, at time: Instant) {
         startTransfers(.opening, of: app, at: time)
         if scenario.apps[app].activity != nil {
-            schedule(.startActivity, of: app, after: Self.timeToActivity, from: time)
+            schedule(.startActivity, of: app, after: DeviceTimes.activity, from: time)
         }
         scheduleContinuedTask(of: app, at: time)
     }
@@ -80,7 +75,7 @@ extension ScenarioDevice {
             let reason = order.data["reason"]?.string.flatMap(WakeReason.init(rawValue:))
         else { return }
         if order.callbacks.contains("didFinishLaunching") {
-            schedule(.startUp, of: app, after: Self.answerTime, from: time)
+            schedule(.startUp, of: app, after: DeviceTimes.answer, from: time)
         }
         switch reason {
         case .push: startTransfers(.push, of: app, at: time)

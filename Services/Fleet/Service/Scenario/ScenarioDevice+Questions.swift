@@ -5,13 +5,10 @@ import Timeline
 
 // The question of an app for authorization to send notifications, the answer of the person, and the scheduled summary.
 extension ScenarioDevice {
-    /// The time from the opening of an app to its question (our choice). It is that of the work after a launch.
-    static let timeToQuestion = Interval.seconds(1)
-
     /// Schedules the question of an app that comes on screen.
     func scheduleQuestion(of app: Int, at time: Instant) {
         guard scenario.apps[app].asks, !apps[app].hasAsked else { return }
-        schedule(.askForNotifications, of: app, after: Self.timeToQuestion, from: time)
+        schedule(.askForNotifications, of: app, after: DeviceTimes.question, from: time)
     }
 
     /// The app asks. The system can show the question only while the app is on screen.

@@ -5,7 +5,7 @@ import Timeline
 
 // Work that is due: the answers of the device and of the code of its apps.
 extension ScenarioDevice {
-    func perform(_ work: ScheduledScenarioWork) async throws(CancellationError) {
+    func perform(_ work: Scheduled<ScenarioWork>) async throws(CancellationError) {
         if let app = work.app { return try await perform(work.kind, of: app) }
         switch work.kind {
         case .beginFault(let number): try await beginFault(number)
@@ -100,14 +100,7 @@ extension ScenarioDevice {
             try await call(.lifecycle, "POST", "/apps/{app}/activities/{kind}", [app.id, "voip"], [:])
             try await call(.lifecycle, "DELETE", "/apps/{app}/activities/{kind}", [app.id, "voip"])
         }
-        var completion = WakeCompletion()
-        // An app that fails leaves its channel.
-        completion.pushResult = result == .failed ? .leaveChannel : .activeRemoteParticipant
-        switch reason {
-        case .fetch, .push: completion.result = result.result
-        case .task: completion.success = result != .failed
-        case .transfer, .location, .voip, .bluetooth, .health, .notificationResponse: break
-        }
+        var completion = result.completion(of: reason)
         let loaded = network.word == .none ? 0 : bytes
         if loaded > 0 { completion.bytesReceived = loaded }
         let route = "/apps/{app}/wakes/{wake}/completion"

@@ -5,11 +5,6 @@ import Timeline
 
 // The person and the surroundings of a device.
 extension ScenarioDevice {
-    /// The time from the home screen to the lock of the device (our choice).
-    static let timeToLock = Interval.seconds(5)
-    /// The time from a new network to the connection with `push` (our choice).
-    static let connectTime = Interval.seconds(1)
-
     /// Registers the device, installs its apps and reports its surroundings.
     ///
     /// - Returns: whether the suite accepted the device and its apps.
@@ -39,7 +34,7 @@ extension ScenarioDevice {
         report.battery = BatteryReport(charging: battery.isCharging, level: battery.level.fraction)
         if isFocused, profile.has(.focus) { report.focus = FocusReport(state: .on) }
         if profile.has(.lowPowerMode) { report.lowPowerMode = isLowPowerMode }
-        report.network = networkReport
+        report.network = network.report(on: profile)
         report.locked = true
         try await reportConditions(report)
         considerConnecting()
@@ -110,7 +105,7 @@ extension ScenarioDevice {
     func goHome() async throws(CancellationError) {
         guard let app = try await state().foreground else { return }
         try await transition(app, "home")
-        schedule(.lock, after: Self.timeToLock)
+        schedule(.lock, after: DeviceTimes.lock)
     }
 
     /// Locks the device unless it is in use again.
@@ -177,19 +172,10 @@ extension ScenarioDevice {
     /// Whether the device has power and a network.
     var isReachable: Bool { isPoweredOn && network.word != .none }
 
-    private var networkReport: NetworkReport {
-        let network = network
-        var report = NetworkReport(kind: network.network.kind)
-        report.expensive = network.isExpensive
-        report.constrained = network.isConstrained && profile.has(.lowDataMode)
-        report.shape = network.network.shape
-        return report
-    }
-
     /// Reports the new network. A device without one loses its connection.
     func reportNetwork() async throws(CancellationError) {
         var report = ConditionsReport()
-        report.network = networkReport
+        report.network = network.report(on: profile)
         if !isReachable { isConnected = false }
         try await reportConditions(report)
         considerConnecting()
@@ -199,7 +185,7 @@ extension ScenarioDevice {
     func considerConnecting() {
         guard isReachable, !isConnected, !isConnecting, world.has(.push) else { return }
         isConnecting = true
-        schedule(.connect, after: Self.connectTime)
+        schedule(.connect, after: DeviceTimes.connection)
     }
 }
 

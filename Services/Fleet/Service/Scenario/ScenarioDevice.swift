@@ -55,7 +55,7 @@ actor ScenarioDevice {
     private var nextEvent: DeviceEvent?
     private let pushes: [PlannedPush]
     private var nextPush = 0
-    private var works = Heap<ScheduledScenarioWork>()
+    private var works = Heap<Scheduled<ScenarioWork>>()
     private var scheduled = 0
     private var draws = 0
 
@@ -164,7 +164,7 @@ actor ScenarioDevice {
     func schedule(_ kind: ScenarioWork, of app: Int? = nil, after delay: Interval, from begin: Instant? = nil) {
         scheduled += 1
         works.insert(
-            ScheduledScenarioWork(
+            Scheduled(
                 at: (begin ?? now) + delay, number: scheduled, app: app, run: app.map { apps[$0].run }, kind: kind))
     }
 

@@ -27,7 +27,11 @@ extension ScenarioRun {
                 }
                 await receiver.ready(device)
             }
-            note { $0.begin = world.plan.begin }
+            let limit = options.limit.map { begin + $0 - world.plan.begin }
+            note {
+                $0.begin = world.plan.begin
+                if let limit { $0.duration = min($0.duration, limit) }
+            }
             for kill in world.plan.kills where kill.at >= begin {
                 group.addTask { try await self.perform(kill, clock) }
             }

@@ -36,20 +36,6 @@ enum ScenarioWork: Sendable {
     case continueTask(wake: String, part: Int, of: Int)
 }
 
-/// Work with its time. Equal times keep the order of scheduling.
-struct ScheduledScenarioWork: Sendable, Comparable {
-    var at: Instant
-    var number: Int
-    /// The index of the app; nil for the device.
-    var app: Int?
-    /// The process of the app. The work is dropped if the process has ended.
-    var run: Int?
-    var kind: ScenarioWork
-
-    static func < (left: Self, right: Self) -> Bool { (left.at, left.number) < (right.at, right.number) }
-    static func == (left: Self, right: Self) -> Bool { left.number == right.number }
-}
-
 /// An app of a scenario, as its device knows it.
 struct ScenarioAppState: Sendable {
     /// The number of its process: it increases when a process ends.

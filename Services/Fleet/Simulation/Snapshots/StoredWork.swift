@@ -44,7 +44,7 @@ struct StoredSentPush: Record {
 }
 
 extension StoredWork {
-    init(_ work: ScheduledWork) {
+    init(_ work: Scheduled<Work>) {
         (at, number, app, run) = (work.at, work.number, work.app, work.run)
         switch work.kind {
         case .begin: kind = .begin
@@ -75,9 +75,9 @@ extension StoredWork {
     }
 
     /// The work; nil if a value is missing.
-    var work: ScheduledWork? {
+    var work: Scheduled<Work>? {
         guard let kind = scheduledKind else { return nil }
-        return ScheduledWork(at: at, number: number, app: app, run: run, kind: kind)
+        return Scheduled(at: at, number: number, app: app, run: run, kind: kind)
     }
 
     private var scheduledKind: Work? {
