@@ -27,6 +27,8 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case signingKeyRotated = "signingKey.rotated"
     /// The older keys that signed tokens were deleted.
     case signingKeyRemoved = "signingKey.removed"
+    /// The log level of a process was set.
+    case logLevelSet = "logLevel.set"
     /// A credential was refused.
     case credentialRefused = "credential.refused"
 }

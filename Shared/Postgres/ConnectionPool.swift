@@ -43,16 +43,23 @@ public final class ConnectionPool: Sendable {
     private let guarded: Mutex<Guarded>
     private let deadlines = Mutex<[OpenDeadline]>([])
     private let openings = OpeningPause()
+    private let waited: @Sendable (Duration) -> Void
     /// The server faults of the pool's statements.
     public let faults: ServerFaults
 
-    /// - Parameter acquisitionTimeout: the longest wait for a free connection. To open one may take another
-    ///   ``ConnectionOptions/connectTimeoutSeconds``.
-    public init(_ options: ConnectionOptions, size: Int, acquisitionTimeout: Duration = .seconds(10), logger: Logger) {
+    /// - Parameters:
+    ///   - acquisitionTimeout: the longest wait for a free connection. To open one may take another
+    ///     ``ConnectionOptions/connectTimeoutSeconds``.
+    ///   - waited: gets the time of each caller that waited for a connection, successful or not.
+    public init(
+        _ options: ConnectionOptions, size: Int, acquisitionTimeout: Duration = .seconds(10),
+        waited: @escaping @Sendable (Duration) -> Void = { _ in }, logger: Logger
+    ) {
         precondition(size > 0, "a pool needs at least one connection")
         self.options = options
         self.acquisitionTimeout = acquisitionTimeout
         self.logger = logger
+        self.waited = waited
         faults = ServerFaults(logger: logger)
         guarded = Mutex(Guarded(state: State(size: size)))
     }
@@ -124,7 +131,10 @@ extension ConnectionPool {
                 if await resting.member.isHealthy { return resting.member }
                 giveUpPlace()
             case .wait:
-                switch await wait() {
+                let start = ContinuousClock.now
+                let grant = await wait()
+                waited(start.duration(to: .now))
+                switch grant {
                 case .connection(let connection): return connection
                 case .permit: return try await open()
                 case .failed(let error): throw error

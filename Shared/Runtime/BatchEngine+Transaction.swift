@@ -88,8 +88,10 @@ extension BatchEngine {
 
     private func commit(_ commits: [BatchCommit<M>], _ connection: Connection) async throws -> [Int: Int] {
         let queries = BatchCommit.pipeline(commits, statements)
+        let start = ContinuousClock.now
         do throws(PostgresError) {
             let rows = try await connection.execute(queries)
+            meter.committed(commits.reduce(0) { $0 + $1.batch.events.count }, in: start.duration(to: .now))
             var heads: [Int: Int] = [:]
             for row in rows[rows.count - 2] {
                 let (partition, head) = try row.decode((Int, Int).self, at: 0)
@@ -97,6 +99,7 @@ extension BatchEngine {
             }
             return heads
         } catch {
+            meter.failed()
             // The last two queries are those of the cursors and the COMMIT.
             throw CommitFailure(error: error, dataQueries: queries.count - 2)
         }

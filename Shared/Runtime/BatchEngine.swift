@@ -36,6 +36,7 @@ actor BatchEngine<M: Machine> {
     let wakeUps: WakeUpSender
     let statements = Statements(service: M.name)
     let logger: Logger
+    nonisolated let meter: CommitMeter
     var machines: [Machine]
     let limits: Limits
     /// The interval between two transactions that read the log without commands.
@@ -61,7 +62,7 @@ actor BatchEngine<M: Machine> {
 
     init(
         partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, wakeUps: WakeUpSender,
-        budget: StateBudget, limits: Limits = Limits(), logger: Logger
+        budget: StateBudget, limits: Limits = Limits(), metrics: Metrics = Metrics(), logger: Logger
     ) {
         self.pool = pool
         self.clock = clock
@@ -70,6 +71,7 @@ actor BatchEngine<M: Machine> {
         self.budget = budget
         self.limits = limits
         self.logger = logger
+        meter = CommitMeter(metrics)
         let now = ContinuousClock.now
         inboxes = (0..<partitions).map { [deadlineAlarm] in
             PartitionInbox(partition: $0, budget: budget, alarm: deadlineAlarm)

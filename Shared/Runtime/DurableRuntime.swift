@@ -5,6 +5,7 @@ public import Logging
 public import Machines
 public import Postgres
 public import ServiceLifecycle
+public import Telemetry
 import Timeline
 import Records
 import Synchronization
@@ -37,9 +38,10 @@ public final class DurableRuntime<M: Machine>: Service {
     ///   - partitions: the log's number of partitions.
     ///   - cacheBytes: the approximate memory limit for cached states, over all partitions.
     ///   - limits: the longest stalls that the runtime tolerates.
+    ///   - metrics: gets the figures of commits.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
-        cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), logger: Logger
+        cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), metrics: Metrics = Metrics(), logger: Logger
     ) {
         let member = UUID()
         let wakeUps = WakeUpSender(pool: pool, sender: member, logger: logger)
@@ -54,7 +56,7 @@ public final class DurableRuntime<M: Machine>: Service {
         settlingTime = limits.settling
         let engine = BatchEngine<M>(
             partitions: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps, budget: budget,
-            logger: logger)
+            metrics: metrics, logger: logger)
         self.engine = engine
         cursors = CursorWatch { partition in
             let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]

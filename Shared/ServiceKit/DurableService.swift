@@ -75,7 +75,7 @@ extension DurableService {
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
-            policy: policy, cacheBytes: configuration.stateCacheBytes, logger: logger)
+            policy: policy, cacheBytes: configuration.stateCacheBytes, metrics: base.metrics, logger: logger)
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, updates: runtime.updates, logger: logger)
         let parts = ServiceParts(runtime: runtime, commands: Commands(runtime), tail: tail, base: base)

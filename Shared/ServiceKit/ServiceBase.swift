@@ -55,7 +55,7 @@ public struct ServiceBase: Sendable {
         let metrics = Metrics()
         return ServiceBase(
             name: name, configuration: configuration, options: options,
-            pool: ConnectionPool(options, size: configuration.databasePoolSize, logger: logger),
+            pool: ConnectionPool(options, size: configuration.databasePoolSize, metrics: metrics, logger: logger),
             clock: clock, tokenIssuer: tokenIssuer, incarnation: incarnation, migrators: migrators,
             certificate: certificate, metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger),
             logger: logger)
@@ -122,6 +122,8 @@ public struct ServiceBase: Sendable {
         for check in shared + checks { readiness.add(check) }
         if let stuck { readiness.add(HealthCheck("partitions") { watch.fault == nil ? stuck() : nil }) }
         table.addHealth(readiness, metrics: metrics)
+        let pool = pool
+        table.addLogLevel(configuration.logThreshold, logger: logger) { _ = try await pool.execute($0.query) }
         table.addOpenAPI(title: "Dormouse \(name)", version: Version.current)
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
@@ -142,7 +144,7 @@ public struct ServiceBase: Sendable {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
-                incarnation: incarnation, accessLog: configuration.hasAccessLog ? logger : nil),
+                incarnation: incarnation, accessLog: AccessLog(logger, at: configuration.hasAccessLog ? .info : .debug)),
             // The services stop in reverse order, so the writer stops after the server.
             services: [
                 RefusalWriter(refused: refused, pool: pool, logger: logger), first, tail,

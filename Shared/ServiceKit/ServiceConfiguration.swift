@@ -24,6 +24,8 @@ public struct ServiceConfiguration: Sendable {
     let stateCacheBytes: Int
     let hasAccessLog: Bool
     public let logLevel: Logger.Level
+    /// The log level of the process, at first ``logLevel``.
+    let logThreshold: LogThreshold
     let logFormat: LogFormat
     let operatorKeyFile: SecretFile
     public let migrationDatabaseURL: String?
@@ -78,8 +80,11 @@ public struct ServiceConfiguration: Sendable {
         stateCacheBytes =
             reader.number("STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB") << 20
         hasAccessLog = reader.flag(
-            "ACCESS_LOG", "log each request of the REST port: method, route, path, status, time, caller and address")
+            "ACCESS_LOG",
+            "log each request of the REST port at level info instead of debug: method, route, path, status, time, caller"
+                + " and address")
         logLevel = reader.choice("LOG_LEVEL", .info, "least severe level that is logged")
+        logThreshold = LogThreshold(logLevel)
         logFormat = reader.choice("LOG_FORMAT", .auto, "auto is pretty on a terminal, else json")
         operatorKeyFile = reader.secret(
             "OPERATOR_KEY_FILE",

@@ -109,7 +109,7 @@ public enum ServiceMain {
 
     private static func logger(_ service: String, _ configuration: ServiceConfiguration) -> Logger {
         Logger(label: service) { label in
-            LogOutput(label: label, level: configuration.logLevel, format: configuration.logFormat)
+            LogOutput(label: label, threshold: configuration.logThreshold, format: configuration.logFormat)
         }
     }
 }

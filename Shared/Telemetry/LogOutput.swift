@@ -17,11 +17,19 @@ public enum LogFormat: String, Sendable, CaseIterable {
 ///
 /// It replaces secrets: values under names such as `password` or `token`, passwords in URLs, and bearer credentials.
 public struct LogOutput: LogHandler {
-    public var logLevel: Logger.Level
     public var metadata: Logger.Metadata = [:]
     public var metadataProvider: Logger.MetadataProvider?
     /// Shared by all copies: each request has a copy of the logger.
     private let form: Form
+    /// Shared by all copies too.
+    private let threshold: LogThreshold
+    /// The level of this copy; nil for that of the process.
+    private var ownLevel: Logger.Level?
+
+    public var logLevel: Logger.Level {
+        get { ownLevel ?? threshold.level }
+        set { ownLevel = newValue }
+    }
 
     private final class Form: Sendable {
         let label: String
@@ -34,16 +42,26 @@ public struct LogOutput: LogHandler {
         }
     }
 
-    /// - Parameter write: writes a line, which includes its line end.
+    /// - Parameters:
+    ///   - threshold: the level of the process.
+    ///   - write: writes a line, which includes its line end.
     public init(
-        label: String, level: Logger.Level, format: LogFormat,
+        label: String, threshold: LogThreshold, format: LogFormat,
         write: @escaping @Sendable (String) -> Void = LogOutput.standardError
     ) {
-        logLevel = level
+        self.threshold = threshold
         let hasColour = isatty(STDERR_FILENO) == 1
         form = Form(
             label, isPretty: format == .pretty || format == .auto && hasColour, hasColour: hasColour, write)
     }
+
+    /// - Parameters:
+    ///   - level: the level, which does not change.
+    ///   - write: writes a line, which includes its line end.
+    public init(
+        label: String, level: Logger.Level, format: LogFormat,
+        write: @escaping @Sendable (String) -> Void = LogOutput.standardError
+    ) { self.init(label: label, threshold: LogThreshold(level), format: format, write: write) }
 
     /// Writes to standard error.
     public static let standardError: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }

@@ -13,6 +13,25 @@ extension Metric {
         .counter)
     public static let streamsOpen = Metric("dormouse_http_streams_open", "Open streams of server-sent events.", .gauge)
 
+    public static let databaseConnections = Metric(
+        "dormouse_database_connections", "Connections of the pool to PostgreSQL, by state: idle or used.", .gauge)
+    public static let databaseConnectionsLimit = Metric(
+        "dormouse_database_connections_limit", "The most connections of the pool (DATABASE_POOL_SIZE).", .gauge)
+    public static let databaseWaiting = Metric(
+        "dormouse_database_waiting", "Callers that wait for a connection of the pool.", .gauge)
+    public static let databaseWaitSeconds = Metric(
+        "dormouse_database_wait_seconds",
+        "Seconds for which callers waited for a connection of the pool, of those that waited.",
+        .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
+    public static let commitSeconds = Metric(
+        "dormouse_commit_duration_seconds",
+        "Seconds from the statements that write the events of a transaction to the answer to its COMMIT.",
+        .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
+    public static let commitsFailed = Metric(
+        "dormouse_commits_failed_total", "Transactions that failed at these statements.", .counter)
+    public static let eventsWritten = Metric(
+        "dormouse_events_written_total", "Events that this process has written to the log.", .counter)
+
     public static let checkFailing = Metric(
         "dormouse_check_failing", "1 while a check of /readyz fails, by check.", .gauge)
 

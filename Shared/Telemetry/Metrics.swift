@@ -32,9 +32,13 @@ public final class Metrics: Sendable {
     public typealias Labels = KeyValuePairs<String, String>
 
     private let series = Mutex<[Metric: [String: MetricSeries]]>([:])
+    private let readings = Mutex<[@Sendable (Metrics) -> Void]>([])
 
     /// Creates metrics without values.
     public init() {}
+
+    /// Adds a function that sets gauges before each output, so that they have the values of that moment.
+    public func beforeOutput(_ set: @escaping @Sendable (Metrics) -> Void) { readings.withLock { $0.append(set) } }
 
     /// Adds to a counter or a gauge.
     public func add(_ amount: Double = 1, to metric: Metric, _ labels: Labels = [:]) {
@@ -71,6 +75,7 @@ public final class Metrics: Sendable {
 
     /// All values in Prometheus's text format, sorted by name and labels.
     public var text: String {
+        for set in readings.withLock({ $0 }) { set(self) }
         let all = series.withLock { $0 }
         var lines: [String] = []
         for (metric, rows) in all.sorted(by: { $0.key.name < $1.key.name }) {

@@ -1,19 +1,29 @@
 import EventLog
 import Hummingbird
 import Identity
-import Logging
+public import Logging
 import Synchronization
 import Telemetry
+
+/// The log of requests.
+public struct AccessLog: Sendable {
+    let logger: Logger
+    let level: Logger.Level
+
+    /// - Parameter level: the level of its lines. There is none while the logger has a more severe level.
+    public init(_ logger: Logger, at level: Logger.Level) { (self.logger, self.level) = (logger, level) }
+}
 
 /// Logs each request when its answer begins. The answer of a stream begins at once, and its body goes on.
 ///
 /// A line has the path without its query. The path of a provider's push has a device token, so its line has only the route.
 struct AccessLogMiddleware: RouterMiddleware {
-    let logger: Logger
+    let log: AccessLog
 
     func handle(
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
+        guard log.logger.logLevel <= log.level else { return try await next(request, context) }
         var context = context
         let access = AccessRecord()
         context.access = access
@@ -27,17 +37,13 @@ struct AccessLogMiddleware: RouterMiddleware {
             LogKey.milliseconds: .stringConvertible((milliseconds * 1000).rounded() / 1000),
         ]
         if !route.contains("{token}") { metadata[LogKey.path] = .string(String(request.uri.path.prefix(1024))) }
-        if let caller = access.caller { metadata[LogKey.caller] = .string(Self.text(AuditActor(caller))) }
+        if let caller = access.caller { metadata[LogKey.caller] = .string(caller.actor) }
         if let address = context.channel.remoteAddress?.ipAddress { metadata[LogKey.address] = .string(address) }
         if let trace = response.headers[.traceparent].flatMap(Traceparent.init) {
             metadata[LogKey.trace] = .string(trace.traceID)
         }
-        logger.info("answered request", metadata: metadata)
+        log.logger.log(level: log.level, "answered request", metadata: metadata)
         return response
-    }
-
-    private static func text(_ actor: AuditActor) -> String {
-        actor.kind.rawValue + (actor.name.map { ":" + $0 } ?? "")
     }
 }
 

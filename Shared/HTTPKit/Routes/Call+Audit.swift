@@ -1,5 +1,5 @@
 public import EventLog
-import Identity
+public import Identity
 import NIOCore
 public import Records
 
@@ -16,6 +16,14 @@ extension Call {
         AuditEntry(
             action, by: AuditActor(try context.requireCaller()), from: context.channel.remoteAddress?.ipAddress,
             of: subject, details: details)
+    }
+}
+
+extension Caller {
+    /// The kind and the name, such as `operator:alice`.
+    public var actor: String {
+        let actor = AuditActor(self)
+        return actor.kind.rawValue + (actor.name.map { ":" + $0 } ?? "")
     }
 }
 

@@ -3,7 +3,6 @@ public import EventLog
 public import HTTPTypes
 public import Hummingbird
 public import Identity
-public import Logging
 public import Records
 public import Telemetry
 
@@ -200,10 +199,10 @@ public struct RouteTable: Sendable {
     ///   - accessLog: gets a line for each request; nil for none.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
-        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first, accessLog: Logger? = nil
+        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first, accessLog: AccessLog? = nil
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
-        if let accessLog { router.add(middleware: AccessLogMiddleware(logger: accessLog)) }
+        if let accessLog { router.add(middleware: AccessLogMiddleware(log: accessLog)) }
         router.add(middleware: MetricsMiddleware(metrics: metrics))
         router.add(middleware: ProblemMiddleware(table: self))
         router.add(middleware: NotModifiedMiddleware())

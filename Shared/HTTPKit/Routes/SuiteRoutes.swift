@@ -23,7 +23,8 @@ public enum SuiteRoutes {
 
     /// Routes that every service has, so they identify none.
     public static let common: Set<String> = [
-        "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/parked/{key}/replay", "/v1/parked/{key}/discard",
+        "/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/log-level", "/v1/parked/{key}/replay",
+        "/v1/parked/{key}/discard",
     ]
 
     /// Returns the service that has a route; nil if none has it.

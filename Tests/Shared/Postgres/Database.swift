@@ -16,8 +16,11 @@ struct Database {
         try await Connection.open(options, logger: .quiet)
     }
 
-    func pool(size: Int, acquisitionTimeout: Duration = .seconds(60)) -> ConnectionPool {
-        ConnectionPool(options, size: size, acquisitionTimeout: acquisitionTimeout, logger: .quiet)
+    func pool(
+        size: Int, acquisitionTimeout: Duration = .seconds(60),
+        waited: @escaping @Sendable (Duration) -> Void = { _ in }
+    ) -> ConnectionPool {
+        ConnectionPool(options, size: size, acquisitionTimeout: acquisitionTimeout, waited: waited, logger: .quiet)
     }
 }
 

@@ -1,4 +1,5 @@
 import Postgres
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,6 +13,21 @@ struct PoolTests {
         }
         #expect(try await pool.execute(Query(Statement("SELECT 1")))[0].decode(Int.self) == 1)
         #expect(pool.metrics.waiting == 0)
+    }
+
+    @Test func `a pool tells how long its callers waited, successful or not`() async throws {
+        let waits = Mutex<[Duration]>([])
+        let pool = try await Database().pool(size: 1, acquisitionTimeout: .milliseconds(50)) { wait in
+            waits.withLock { $0.append(wait) }
+        }
+        _ = try await pool.execute(Query(Statement("SELECT 1")))
+        let none = waits.withLock { $0 }
+        #expect(none.isEmpty)
+        try await pool.withConnection { _ in
+            _ = await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
+        }
+        let found = waits.withLock { $0 }
+        #expect(found.count == 1 && found[0] >= .milliseconds(50))
     }
 
     @Test func `a waiter gets the connection that is released`() async throws {

@@ -96,6 +96,14 @@ struct Amount: Record {
         }
     }
 
+    @Test func `events name the sender of their command`() async throws {
+        try await withCounters { service async throws in
+            #expect(try await service.add(1, to: "d1").status == 200)
+            let statement = Statement("SELECT actor FROM bus.events WHERE key = 'device:d1'")
+            #expect(try await service.pool.execute(statement).decode(String?.self) == ["operator:alice"])
+        }
+    }
+
     @Test func `replicas that start together agree on the signing key`() async throws {
         try await withCounters { service async throws in
             let issuers = try await withThrowingTaskGroup(of: JSON.self) { group in

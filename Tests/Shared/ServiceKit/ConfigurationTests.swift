@@ -106,6 +106,28 @@ import Testing
         #expect(json["nested"]?["ok"] == "yes")
     }
 
+    @Test func `the log level changes for all copies of a logger but one with its own level`() {
+        let (lines, threshold) = (LogLines(), LogThreshold(.info))
+        let logger = Logger(label: "naps") {
+            LogOutput(label: $0, threshold: threshold, format: .json, write: lines.append)
+        }
+        var own = logger
+        own.logLevel = .warning
+        logger.debug("hidden")
+        #expect(threshold.set(.debug) == .info && logger.logLevel == .debug)
+        logger.debug("shown")
+        own.debug("hidden")
+        #expect(threshold.set(.error) == .debug)
+        logger.warning("hidden")
+        own.warning("own")
+        let messages = lines.all.compactMap { try? JSON(parsing: Array($0.utf8))["message"]?.string }
+        #expect(messages == ["shown", "own"])
+        for level in Logger.Level.allCases {
+            threshold.set(level)
+            #expect(threshold.level == level)
+        }
+    }
+
     @Test func `a line end in a message can't forge a log line`() {
         let lines = LogLines()
         let logger = Logger(label: "naps") { LogOutput(label: $0, level: .info, format: .pretty, write: lines.append) }

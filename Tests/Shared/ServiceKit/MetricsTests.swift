@@ -1,3 +1,4 @@
+import Synchronization
 import Telemetry
 import Testing
 
@@ -21,6 +22,16 @@ import Testing
                 wait_seconds_count{of="a\"b"} 3
 
                 """#)
+    }
+
+    @Test func `a gauge can get its value at each output`() {
+        let metrics = Metrics()
+        let level = Metric("level", "The level.", .gauge)
+        let readings = Atomic(0)
+        metrics.beforeOutput { metrics in
+            metrics.set(level, to: Double(readings.add(1, ordering: .relaxed).newValue), ["of": "a"])
+        }
+        for reading in 1...2 { #expect(metrics.text.hasSuffix("level{of=\"a\"} \(reading)\n")) }
     }
 
     @Test func `a kept series and the look-up by labels change the same value`() {

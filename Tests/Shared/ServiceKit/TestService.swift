@@ -95,7 +95,7 @@ struct TestService: Sendable {
                 revoked: revoked, insecure: insecure,
                 failures: FailedCredentials(perSecond: failures, metrics: metrics),
                 refresh: refresh), metrics: metrics, rates: rates, slots: slots,
-            accessLog: accessLog ? logger : nil)
+            accessLog: AccessLog(logger, at: accessLog ? .info : .debug))
         let host = ServiceHost(
             name: "naps", configuration: try ServiceConfiguration.reading(["--port", "0"] + settings),
             responder: responder,

@@ -1,0 +1,21 @@
+import Telemetry
+
+/// Measures the commits of a process.
+struct CommitMeter: Sendable {
+    private let seconds: MetricSeries
+    private let failures: MetricSeries
+    private let events: MetricSeries
+
+    init(_ metrics: Metrics) {
+        seconds = metrics.series(of: .commitSeconds)
+        failures = metrics.series(of: .commitsFailed)
+        events = metrics.series(of: .eventsWritten)
+    }
+
+    func committed(_ count: Int, in duration: Duration) {
+        seconds.observe(duration / .seconds(1))
+        events.add(Double(count))
+    }
+
+    func failed() { failures.add() }
+}
