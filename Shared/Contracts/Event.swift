@@ -19,6 +19,8 @@ public struct Event: Sendable, Equatable {
     /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
     public var traceparent: String?
+    /// Who sent the command that caused it, such as `operator:alice`; nil if another event or a deadline caused it.
+    public var actor: String?
     /// JSON text with sorted members. An event with its data in memory encodes it at each access.
     public var data: [UInt8] {
         get {
@@ -48,7 +50,7 @@ public struct Event: Sendable, Equatable {
     /// Creates an event without a position.
     public init(
         id: UUID, source: String, type: String, version: Int, key: AggregateKey, app: String?, time: Instant,
-        correlation: UUID, causation: UUID?, traceparent: String?, data: [UInt8]
+        correlation: UUID, causation: UUID?, traceparent: String?, actor: String? = nil, data: [UInt8]
     ) {
         self.id = id
         self.source = source
@@ -60,13 +62,14 @@ public struct Event: Sendable, Equatable {
         self.correlation = correlation
         self.causation = causation
         self.traceparent = traceparent
+        self.actor = actor
         content = .json(data)
     }
 
     /// Creates an event without a position, with its data in memory. Nothing is encoded before ``data`` is needed.
     public init<F: EventFamily>(
         id: UUID, emitted: Emitted<F>, key: AggregateKey, time: Instant, correlation: UUID, causation: UUID?,
-        traceparent: String?
+        traceparent: String?, actor: String? = nil
     ) {
         let data = emitted.family.data
         self.id = id
@@ -79,6 +82,7 @@ public struct Event: Sendable, Equatable {
         self.correlation = correlation
         self.causation = causation
         self.traceparent = traceparent
+        self.actor = actor
         content = .memory(emitted)
     }
 
@@ -86,8 +90,8 @@ public struct Event: Sendable, Equatable {
         left.id == right.id && left.source == right.source && left.type == right.type && left.version == right.version
             && left.key == right.key && left.app == right.app && left.time == right.time
             && left.correlation == right.correlation && left.causation == right.causation
-            && left.traceparent == right.traceparent && left.data == right.data && left.partition == right.partition
-            && left.offset == right.offset
+            && left.traceparent == right.traceparent && left.actor == right.actor && left.data == right.data
+            && left.partition == right.partition && left.offset == right.offset
     }
 
     /// Appends the id with its time, the type and the data. The id derives from the key, the input and all earlier ids of the
@@ -108,6 +112,7 @@ public struct Event: Sendable, Equatable {
     public var cloudEvent: [UInt8] {
         var json = JSONWriter()
         json.object { json in
+            if let actor { json.member("actor") { $0.write(actor) } }
             if let causation { json.member("causationid") { $0.write(causation.lowercased) } }
             json.member("correlationid") { $0.write(correlation.lowercased) }
             json.member("data") { $0.append(raw: data) }

@@ -180,8 +180,8 @@ public struct LogQueries: Sendable {
             """)
         let rows = try await pool.execute(Query(statement, parameters))
         let events = try rows.map { row throws(PostgresError) in
-            (try row.decode(Int.self, at: 13), try LogReader.event(row))
+            (try row.decode(Int.self, at: LogReader.columnCount), try LogReader.event(row))
         }
-        return (events, Set(try rows.first?.decode([Int].self, at: 14) ?? []))
+        return (events, Set(try rows.first?.decode([Int].self, at: LogReader.columnCount + 1) ?? []))
     }
 }

@@ -8,8 +8,11 @@ public enum LogReader {
     /// The columns of ``event(_:)``.
     public static let columns = """
         partition::int8, log_offset, id, source, type, version::int8, key, app, time, correlationid, causationid,
-        traceparent, data::text
+        traceparent, actor, data::text
         """
+
+    /// The number of ``columns``.
+    static let columnCount = 14
 
     /// The most offsets that ``following`` scans, so that a consumer of rare types does not hold its lock for long.
     public static let scanLimit = 20_000
@@ -71,11 +74,11 @@ public enum LogReader {
     public static func event(_ row: Row) throws(PostgresError) -> Event {
         let (partition, offset, id, source, type, version, key) = try row.decode(
             (Int, Int, UUID, String, String, Int, AggregateKey).self, at: 0)
-        let (app, time, correlation, causation, traceparent, data) = try row.decode(
-            (String?, Instant, UUID, UUID?, String?, [UInt8]).self, at: 7)
+        let (app, time, correlation, causation, traceparent, actor, data) = try row.decode(
+            (String?, Instant, UUID, UUID?, String?, String?, [UInt8]).self, at: 7)
         var event = Event(
             id: id, source: source, type: type, version: version, key: key, app: app, time: time.heldToDocuments,
-            correlation: correlation, causation: causation, traceparent: traceparent, data: data)
+            correlation: correlation, causation: causation, traceparent: traceparent, actor: actor, data: data)
         event.partition = partition
         event.offset = offset
         return event

@@ -61,7 +61,7 @@ extension Aggregate {
                 emitted,
                 Event(
                     id: id, emitted: emitted, key: key, time: moment, correlation: shared, causation: origin.causation,
-                    traceparent: origin.traceparent))
+                    traceparent: origin.traceparent, actor: origin.actor))
         }
         snapshot.nextDeadline = decision.currentState.nextDeadline
         lastDecision = moment

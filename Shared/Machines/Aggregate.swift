@@ -14,21 +14,25 @@ public struct Origin: Sendable, Equatable {
     public var causation: UUID?
     /// The W3C trace context of the request.
     public var traceparent: String?
+    /// Who sent the command, such as `operator:alice`; nil for events and deadlines.
+    public var actor: String?
     /// Whether every process derives the same id for the same input.
     public let isDerived: Bool
 
     /// Creates the origin of an input from outside the suite.
     /// - Parameter id: a random id, unique to this input.
-    public init(id: UUID, traceparent: String? = nil) {
+    public init(id: UUID, traceparent: String? = nil, actor: String? = nil) {
         self.id = id
         self.traceparent = traceparent
+        self.actor = actor
         isDerived = false
     }
 
     /// Creates the origin of an input that several processes may take at once, all with the same id.
-    public init(derivedID id: UUID, traceparent: String? = nil) {
+    public init(derivedID id: UUID, traceparent: String? = nil, actor: String? = nil) {
         self.id = id
         self.traceparent = traceparent
+        self.actor = actor
         isDerived = true
     }
 
@@ -214,7 +218,7 @@ public struct Aggregate<M: Machine>: Sendable {
             var event = Event(
                 id: id, emitted: Emitted(family), key: key, time: moment, correlation: shared,
                 causation: origin.causation,
-                traceparent: origin.traceparent)
+                traceparent: origin.traceparent, actor: origin.actor)
             event.data = event.data
             return event
         }

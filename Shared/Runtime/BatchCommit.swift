@@ -148,7 +148,7 @@ extension Statements {
                 .int4s(events.map { Int32($0.version) }), .texts(events.map { $0.key.description }),
                 .texts(events.map { $0.app }), .ints(events.map { Int($0.time.milliseconds) }),
                 .uuids(events.map { $0.correlation }), .uuids(events.map { $0.causation }),
-                .texts(events.map { $0.traceparent }), .jsons(events.map { $0.data }),
+                .texts(events.map { $0.traceparent }), .texts(events.map { $0.actor }), .jsons(events.map { $0.data }),
             ])
     }
 }

@@ -165,12 +165,13 @@ struct Statements: Sendable {
             FROM unnest($1::int4[], $2::int8[]) AS n (partition, count)
             WHERE p.partition = n.partition RETURNING p.partition, p.head, p.day, n.count)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
-            causationid, traceparent, data)
+            causationid, traceparent, actor, data)
         SELECT e.partition, coalesce(m.head - m.count, bus.expect(0, 1, 'the number of partitions')) + e.n, m.day, e.id, $3,
-            e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid, e.traceparent, e.data
+            e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid, e.traceparent, e.actor,
+            e.data
         FROM unnest($4::int4[], $5::int8[], $6::uuid[], $7::text[], $8::int4[], $9::text[], $10::text[], $11::int8[],
-            $12::uuid[], $13::uuid[], $14::text[], $15::json[])
-            AS e (partition, n, id, type, version, key, app, time, correlationid, causationid, traceparent, data)
+            $12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::json[])
+            AS e (partition, n, id, type, version, key, app, time, correlationid, causationid, traceparent, actor, data)
         LEFT JOIN moved AS m ON m.partition = e.partition
         """)
     // If the position was the head before the append, the cursor also skips its own events. `epoch` is that of the

@@ -46,7 +46,7 @@ extension Commands {
     ) async throws -> LineAnswer {
         let submission = Submission<M>(
             key: .device(device), command: command,
-            origin: Origin(id: UUID.random(), traceparent: call.context.eventTraceparent), idempotency: idempotency,
+            origin: call.context.requester.origin, idempotency: idempotency,
             check: { aggregate in
                 let own = (aggregate.state as? any FleetMember)?.fleet
                 guard own == fleet || own == nil && registers else {

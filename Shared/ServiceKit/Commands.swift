@@ -51,7 +51,7 @@ public struct Commands<M: Machine>: Sendable {
         try await waitForPosition(request, context)
         let match = request.headers[values: .ifMatch]
         let submission = Submission<M>(
-            key: key, command: command, origin: Origin(id: UUID.random(), traceparent: context.eventTraceparent),
+            key: key, command: command, origin: context.requester.origin,
             idempotency: try request.idempotency(of: caller, context, content: fingerprint), audit: audit,
             check: { aggregate in
                 try caller.requireFleet(of: aggregate, registers: registers)

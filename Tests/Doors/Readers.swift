@@ -78,7 +78,7 @@ enum Readers {
             throw DoorFault("the NDJSON differs")
         }
         let rows = try csv(EventForm.csv.body(events, nil))
-        guard rows.count == 3, rows.allSatisfy({ $0.count == 13 }), rows[1][12] == events[0].data,
+        guard rows.count == 3, rows.allSatisfy({ $0.count == 14 }), rows[1][13] == events[0].data,
             rows[2][8] == Array((events[1].app ?? "").utf8)
         else { throw DoorFault("the CSV differs: \(text(events[0].data))") }
         let told = ServerSentEvent(id: "0:1", data: text(events[0].cloudEvent)).text

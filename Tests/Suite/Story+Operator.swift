@@ -32,8 +32,24 @@ extension Story {
         #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
         #expect(check["folds"]?.items?.map { $0["checked"]?.int ?? 0 }.allSatisfy { $0 > 0 } == true)
         try await readTheFeedWithAnothersLibrary(events.count)
+        compareActors(events)
         try await compareStatistics()
         try await compareMetrics()
+    }
+
+    /// The event of a command names its sender. One that follows from an event, or from a deadline, names nobody.
+    private func compareActors(_ events: [JSON]) {
+        var actors: [String: Set<String>] = [:]
+        for event in events {
+            let actor = event["actor"]?.string
+            #expect(actor == nil || event["causationid"] == nil, "\(event)")
+            actors[event["type"]?.string ?? "", default: []].insert(actor ?? "none")
+        }
+        #expect(actors["lifecycle.device.registered"] == ["operator:alice"])
+        #expect(actors["lifecycle.app.launched"] == ["device:phone"])
+        #expect(actors["push.notification.received"] == ["team:TEAMTEAM01"])
+        #expect(actors["fetch.refresh.due"] == ["none"] && actors["lifecycle.app.woken"] == ["none"])
+        #expect(Set(actors.values.joined()) == ["none", "operator:alice", "device:phone", "team:TEAMTEAM01"])
     }
 
     /// Reads the state of a service at the position and at the time of each of its events.

@@ -43,15 +43,15 @@ enum EventForm: String, ListForm {
     }
 
     private static let head = [
-        "partition,offset,id,time,service,type,version,key,app,correlationid,causationid,traceparent,data\r\n"
+        "partition,offset,id,time,service,type,version,key,app,correlationid,causationid,traceparent,actor,data\r\n"
     ]
 
     private static func row(_ event: Event) -> String {
         let cells = [
             "\(event.partition)", "\(event.offset)", event.id.lowercased, event.time.description, event.source,
-            event.type,
-            "\(event.version)", event.key.description, event.app ?? "", event.correlation.lowercased,
-            event.causation?.lowercased ?? "", event.traceparent ?? "", String(decoding: event.data, as: UTF8.self),
+            event.type, "\(event.version)", event.key.description, event.app ?? "", event.correlation.lowercased,
+            event.causation?.lowercased ?? "", event.traceparent ?? "", event.actor ?? "",
+            String(decoding: event.data, as: UTF8.self),
         ]
         return csvRow(cells)
     }

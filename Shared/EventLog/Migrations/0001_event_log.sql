@@ -44,6 +44,8 @@ CREATE TABLE bus.events (
     correlationid uuid NOT NULL,
     causationid uuid,
     traceparent text,
+    -- Who sent the command, such as operator:alice. Null if another event or a deadline caused the event.
+    actor text,
     -- json, not jsonb: PostgreSQL keeps the text byte for byte.
     data json NOT NULL,
     appended_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -358,9 +360,9 @@ $$;
 CREATE FUNCTION bus.keep_events(partition_number integer, log_day date) RETURNS void
 LANGUAGE sql SET search_path = pg_catalog AS $$
     INSERT INTO bus.kept_events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
-        causationid, traceparent, data, appended_at)
+        causationid, traceparent, actor, data, appended_at)
     SELECT e.partition, e.log_offset, e.day, e.id, e.source, e.type, e.version, e.key, e.app, e.time, e.correlationid,
-        e.causationid, e.traceparent, e.data, e.appended_at
+        e.causationid, e.traceparent, e.actor, e.data, e.appended_at
     FROM bus.events AS e
     WHERE e.partition = partition_number AND e.day = log_day
         AND e.log_offset IN (SELECT d.log_offset FROM bus.dead_letters AS d WHERE d.partition = partition_number)

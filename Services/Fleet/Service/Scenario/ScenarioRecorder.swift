@@ -54,6 +54,7 @@ extension Event {
             key: AggregateKey(parts.first.map(String.init) ?? subject),
             app: parts.count > 1 ? String(parts[1]) : nil, time: time, correlation: correlation,
             causation: uuid("causationid"), traceparent: document["traceparent"]?.string,
+            actor: document["actor"]?.string,
             data: (document["data"] ?? .null).bytes)
         self.partition = partition
         self.offset = offset

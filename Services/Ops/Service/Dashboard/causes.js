@@ -63,7 +63,8 @@ async function askWhy(id) {
 function lead(causes, event, effects, complete, explaining) {
   const before = causes.length > 0
     ? `${plural(causes.length, 'event', 'events')} led to it`
-    : event.causationid ? 'The log no longer has its cause' : 'A command or a deadline caused it'
+    : event.causationid ? 'The log no longer has its cause'
+      : event.actor ? `A command of ${event.actor.replace(':', ' ')} caused it` : 'A command or a deadline caused it'
   const after = effects.length > 0 ? `${plural(effects.length, 'event', 'events')} followed`
     : complete ? 'no event followed' : 'only a part of the later events was searched'
   const reasons = explaining > 0 ? `${plural(explaining, 'earlier event explains', 'earlier events explain')} it; ` : ''

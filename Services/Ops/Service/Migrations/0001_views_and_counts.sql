@@ -616,7 +616,8 @@ $$;
 
 CREATE VIEW ops.events AS
 SELECT to_timestamp(e.time / 1000.0::double precision) AS time, e.type, e.source AS service, ops.device(e.key) AS device, e.app,
-    e.data, e.id, e.partition, e.log_offset, e.correlationid AS correlation_id, e.causationid AS causation_id, e.appended_at
+    e.data, e.id, e.partition, e.log_offset, e.correlationid AS correlation_id, e.causationid AS causation_id, e.actor,
+    e.appended_at
 FROM bus.events AS e;
 COMMENT ON VIEW ops.events IS 'The events that the log has. time is suite time; appended_at is real time.';
 

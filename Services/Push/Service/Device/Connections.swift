@@ -41,35 +41,34 @@ final class Connections: Service {
     /// Connects a device while the body runs. The row that names the process exists before the connection begins, and
     /// until it has ended.
     func hold(
-        _ connection: UUID, _ key: AggregateKey, traceparent: String?, _ body: () async throws -> Void
+        _ connection: UUID, _ key: AggregateKey, by requester: Requester, _ body: () async throws -> Void
     ) async throws {
         let held = PushStore.Held(key: key, connection: connection)
         try await store.add(held, of: holder)
         do {
             let connect = PushCommand.connect(connection: connection.lowercased, holder: holder.lowercased)
-            try await commands.submit(connect, to: key, origin: Origin(id: UUID.random(), traceparent: traceparent))
+            try await commands.submit(connect, to: key, origin: requester.origin)
             // After a stall past the lease, a sweep may have removed the row before the device was connected.
             guard try await store.isThere(held) else { throw LeaseLost() }
             try await body()
         } catch {
-            await leave(held, .closed, traceparent)
+            await leave(held, .closed, requester)
             throw error
         }
-        await leave(held, .closed, traceparent)
+        await leave(held, .closed, requester)
     }
 
     /// Connects a device by the stream of its fleet, until ``leave(_:_:_:)``.
     ///
     /// - Returns: false if the device has its own connection, or can't be connected now.
-    func join(_ held: PushStore.Held, traceparent: String?) async throws -> Bool {
+    func join(_ held: PushStore.Held, by requester: Requester) async throws -> Bool {
         let name = held.connection.lowercased
         try await store.add(held, of: holder)
         do {
             let connect = PushCommand.connect(connection: name, holder: holder.lowercased, kind: .fleet)
-            let origin = Origin(id: UUID.random(), traceparent: traceparent)
-            let isConnected = try await commands.submit(connect, to: held.key, origin: origin) { aggregate, _ in
-                aggregate.state.connection?.id == name ? [1] : []
-            }
+            let isConnected = try await commands.submit(
+                connect, to: held.key, origin: requester.origin
+            ) { aggregate, _ in aggregate.state.connection?.id == name ? [1] : [] }
             guard !isConnected.isEmpty else {
                 try await store.remove(held)
                 return false
@@ -81,18 +80,18 @@ final class Connections: Service {
             try await store.remove(held)
             return false
         } catch RuntimeError.parked {
-            await leave(held, .closed, traceparent)
+            await leave(held, .closed, requester)
             return false
         } catch {
-            await leave(held, .closed, traceparent)
+            await leave(held, .closed, requester)
             throw error
         }
     }
 
     /// Disconnects a device. Must not fail the end of a stream: a failed disconnection is retried later.
-    func leave(_ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String?) async {
+    func leave(_ held: PushStore.Held, _ cause: ConnectionEnd, _ requester: Requester) async {
         do {
-            try await disconnect(held, cause, traceparent)
+            try await disconnect(held, cause, requester)
             try await store.remove(held)
         } catch {
             own.withLock { $0.unnoted.append(held) }
@@ -101,12 +100,11 @@ final class Connections: Service {
     }
 
     private func disconnect(
-        _ held: PushStore.Held, _ cause: ConnectionEnd, _ traceparent: String? = nil
+        _ held: PushStore.Held, _ cause: ConnectionEnd, _ requester: Requester = Requester()
     ) async throws {
         let command = PushCommand.disconnect(connection: held.connection.lowercased, cause)
         do {
-            try await commands.submit(
-                command, to: held.key, origin: Origin(id: UUID.random(), traceparent: traceparent))
+            try await commands.submit(command, to: held.key, origin: requester.origin)
         } catch PushRefusal.deviceNotRegistered {
             // A removed device is not connected.
         }
@@ -151,7 +149,7 @@ final class Connections: Service {
         while !rest.isEmpty {
             await withDiscardingTaskGroup { group in
                 for held in rest.prefix(Self.page) {
-                    group.addTask { await self.leave(held, .closed, nil) }
+                    group.addTask { await self.leave(held, .closed, Requester()) }
                 }
             }
             rest = rest.dropFirst(Self.page)

@@ -53,10 +53,10 @@ struct NotificationStream: Sendable {
         // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let inner = response.body
-        let traceparent = context.eventTraceparent
+        let requester = context.requester
         let channel = context.channel
         response.body = ResponseBody { writer in
-            try await connections.hold(connection, key, traceparent: traceparent) {
+            try await connections.hold(connection, key, by: requester) {
                 try await request.body.consumeWithCancellationOnInboundClose { _ in
                     try await inner.write(writer)
                     // The connection closes next, so its loop must send the last bytes first.
@@ -72,8 +72,7 @@ struct NotificationStream: Sendable {
         _ key: AggregateKey, after offset: Int, wait: Interval, _ context: ServiceContext
     ) async throws -> NotificationList {
         let command = PushCommand.poll(connection: UUID.random().lowercased, wait: wait)
-        let origin = Origin(id: UUID.random(), traceparent: context.eventTraceparent)
-        let answer = try await commands.submit(command, to: key, origin: origin) { aggregate, _ in
+        let answer = try await commands.submit(command, to: key, origin: context.requester.origin) { aggregate, _ in
             NotificationList(inFlight: aggregate.state).jsonBytes
         }
         let list = try NotificationList(jsonBytes: answer)

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import Machines
 import PushCore
+import ServiceKit
 import Synchronization
 
 /// The connections of the devices of a fleet, which one stream holds.
@@ -35,14 +36,14 @@ final class FleetConnections: Sendable {
 
     let fleet: String
     private let connections: Connections
-    private let traceparent: String?
+    private let requester: Requester
     private let devices = Mutex<[AggregateKey: Device]>([:])
     private let work = AsyncStream<Work>.makeStream()
 
-    init(of fleet: String, _ connections: Connections, traceparent: String?) {
+    init(of fleet: String, _ connections: Connections, by requester: Requester) {
         self.fleet = fleet
         self.connections = connections
-        self.traceparent = traceparent
+        self.requester = requester
     }
 
     var count: Int { devices.withLock { $0.count } }
@@ -157,7 +158,7 @@ final class FleetConnections: Sendable {
         let held = devices.withLock { devices in
             devices.compactMap { key, device in device.own.map { PushStore.Held(key: key, connection: $0) } }
         }
-        try? await atOnce(held) { await self.connections.leave($0, .closed, self.traceparent) }
+        try? await atOnce(held) { await self.connections.leave($0, .closed, self.requester) }
     }
 
     /// Connects and releases devices as events require it, until cancellation.
@@ -173,7 +174,7 @@ final class FleetConnections: Sendable {
                 group.addTask {
                     switch next {
                     case .connect(let key): try await self.connect(key)
-                    case .release(let held): await self.connections.leave(held, .closed, self.traceparent)
+                    case .release(let held): await self.connections.leave(held, .closed, self.requester)
                     }
                 }
             }
@@ -194,7 +195,7 @@ final class FleetConnections: Sendable {
         }
         guard isNeeded else { return }
         let held = PushStore.Held(key: key, connection: connection)
-        let isConnected = try await connections.join(held, traceparent: traceparent)
+        let isConnected = try await connections.join(held, by: requester)
         // The device may have left the fleet meanwhile.
         let (isWanted, triesAgain) = devices.withLock { devices in
             guard let device = devices[key], device.own == connection else { return (false, false) }
@@ -202,7 +203,7 @@ final class FleetConnections: Sendable {
             return (true, device.triesAgain && !isConnected)
         }
         if triesAgain { work.continuation.yield(.connect(key)) }
-        if isConnected, !isWanted { await connections.leave(held, .closed, traceparent) }
+        if isConnected, !isWanted { await connections.leave(held, .closed, requester) }
     }
 
     private func atOnce<Item: Sendable>(

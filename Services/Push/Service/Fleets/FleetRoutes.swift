@@ -72,7 +72,7 @@ struct FleetRoutes: Sendable {
     private func stream(_ call: Call) async throws -> Response {
         let context = call.context
         let devices = FleetConnections(
-            of: try entered(call), connections, traceparent: context.eventTraceparent)
+            of: try entered(call), connections, by: context.requester)
         let start = try await tail.start(of: call.request)
         for partition in start.keys.sorted() {
             var last: AggregateKey?

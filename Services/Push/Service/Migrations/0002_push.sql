@@ -124,6 +124,7 @@ CREATE TABLE push.broadcasts (
     never_stored boolean NOT NULL,
     payload bytea NOT NULL,
     traceparent text,
+    actor text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 

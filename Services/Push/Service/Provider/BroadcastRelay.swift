@@ -7,6 +7,7 @@ import Machines
 import Postgres
 import PushCore
 import Runtime
+import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import Telemetry
@@ -161,7 +162,8 @@ final class BroadcastRelay: Service {
     func submit(_ relay: PushStore.Relay, to key: AggregateKey) async throws -> Outcome {
         let name = "broadcast:\(relay.broadcast):\(key)"
         var origin = Origin(
-            derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.traceparent)
+            derivedID: DecisionIdentifiers.derived("push", name), traceparent: relay.requester.traceparent,
+            actor: relay.requester.actor)
         // The timeline finds a broadcast by its `apns-request-id` as the correlation id.
         origin.correlation = UUID(uuidString: relay.message.requestID)
         let submission = Submission<PushMachine>(

@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import PushCore
 import Records
+import ServiceKit
 import Timeline
 
 /// The parts of the provider endpoint for channels.
@@ -26,7 +27,8 @@ extension ProviderEndpoint {
             try await hold(request, of: connection, under: grant) { grant throws(APNsReason) in
                 try asked.requireApp(of: grant, channels.feature)
             }
-            var answer = try await answer(asked, request, requestID, traceparent)
+            let requester = Requester(traceparent: traceparent, actor: grant.actor)
+            var answer = try await answer(asked, request, requestID, requester)
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer
         } catch {
@@ -35,7 +37,7 @@ extension ProviderEndpoint {
     }
 
     private func answer(
-        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ traceparent: String?
+        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ requester: Requester
     ) async throws(APNsReason) -> ProviderAnswer {
         let store = channels.store
         let app = asked.app
@@ -60,14 +62,14 @@ extension ProviderEndpoint {
             return .json(["channels": .array(names.map { .string($0) })])
         case .broadcast:
             let draft = try BroadcastDraft(request)
-            try await publish(draft, app, requestID, traceparent)
+            try await publish(draft, app, requestID, requester)
             return ProviderAnswer(status: 200, headers: [])
         }
     }
 
     /// Commits a broadcast and its relays.
     private func publish(
-        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ traceparent: String?
+        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ requester: Requester
     ) async throws(APNsReason) {
         let configuration = try await configuration(of: draft.channel, app)
         try draft.requireExpiration(of: configuration)
@@ -76,7 +78,7 @@ extension ProviderEndpoint {
             app: app, channel: draft.channel.description, environment: environment, requestID: requestID,
             priority: draft.priority, expiration: suiteTime(ofExpiration: draft.expiration),
             neverStored: !configuration.stores || draft.expiration == 0, payload: draft.payload)
-        let isTaken = try await stored { try await channels.store.publish(broadcast, traceparent: traceparent) }
+        let isTaken = try await stored { try await channels.store.publish(broadcast, by: requester) }
         // The channel was deleted in the meantime.
         guard isTaken else { throw .channelNotRegistered }
         channels.relay.wake()

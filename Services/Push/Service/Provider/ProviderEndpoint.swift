@@ -55,7 +55,7 @@ struct ProviderEndpoint: Sendable {
             }
             guard let token = PushToken(text) else { throw .badDeviceToken }
             guard rates.admit(token, now: real.now) else { throw .tooManyRequests }
-            return try await deliver(draft, to: token, traceparent)
+            return try await deliver(draft, to: token, Requester(traceparent: traceparent, actor: grant.actor))
         } catch {
             return .refused(error, apnsID: apnsID)
         }
@@ -111,12 +111,12 @@ struct ProviderEndpoint: Sendable {
     }
 
     private func deliver(
-        _ draft: ProviderRules.Draft, to token: PushToken, _ traceparent: String?
+        _ draft: ProviderRules.Draft, to token: PushToken, _ requester: Requester
     ) async throws(APNsReason) -> ProviderAnswer {
         let id = NotificationID(token, random: UUID.random()).description
         let push = draft.push(
             as: id, to: token, in: environment, expiration: suiteTime(ofExpiration: draft.expiration))
-        var origin = Origin(id: UUID.random(), traceparent: traceparent)
+        var origin = requester.origin
         // The timeline finds a notification by its `apns-id` as the correlation id.
         origin.correlation = UUID(uuidString: draft.apnsID)
         do {

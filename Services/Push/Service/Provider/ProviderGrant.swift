@@ -11,6 +11,9 @@ struct ProviderGrant: Sendable, Equatable {
     var team = ""
     var owners = TopicOwners()
 
+    /// The provider in the events of its pushes: its team, or the bundle identifier of its certificate.
+    var actor: String { certificateTopic.map { "certificate:" + $0 } ?? "team:" + team }
+
     /// Returns whether the credential may use a topic of an app.
     func allows(_ topic: String, of app: String) -> Bool {
         guard topics.isEmpty else { return topics.contains(app) || topics.contains(topic) }

@@ -5,6 +5,7 @@ import Machines
 import Postgres
 import PushCore
 import Records
+import ServiceKit
 import Timeline
 
 // The transactional outbox of accepted broadcasts.
@@ -16,7 +17,7 @@ extension PushStore {
         /// The last device key that is done.
         var after: String
         var message: IncomingBroadcast
-        var traceparent: String?
+        var requester: Requester
 
         fileprivate var audience: Audience {
             Audience(partition: partition, app: message.app, channel: message.channel)
@@ -29,8 +30,11 @@ extension PushStore {
     /// The columns of a message.
     static let messageColumns = """
         b.environment, b.app, b.channel, b.request_id, b.priority::int8, b.expiration, b.never_stored, b.payload,
-            b.traceparent
+            b.traceparent, b.actor
         """
+
+    /// The number of ``messageColumns``.
+    static let messageColumnCount = 10
 
     // The oldest broadcast of a channel goes first in each partition, so that devices store the latest one.
     private static let claim = Statement(
@@ -129,13 +133,13 @@ extension PushStore {
 extension PushStore.Relay {
     /// - Parameter row: partition, broadcast, the last key that is done, and ``PushStore/messageColumns``. More may follow.
     init(_ row: Row) throws {
-        let (environment, app, channel, request, priority, expiration, neverStored, payload, traceparent) =
-            try row.decode((String, String, String, UUID, Int, Instant?, Bool, [UInt8], String?).self, at: 3)
+        let (environment, app, channel, request, priority, expiration, neverStored, payload, traceparent, actor) =
+            try row.decode((String, String, String, UUID, Int, Instant?, Bool, [UInt8], String?, String?).self, at: 3)
         message = IncomingBroadcast(
             app: app, channel: channel, environment: PushEnvironment(rawValue: environment) ?? .sandbox,
             requestID: request.lowercased, priority: priority, expiration: expiration, neverStored: neverStored,
             payload: try JSON(parsing: payload))
         (partition, broadcast, after) = try row.decode((Int, Int, String).self, at: 0)
-        self.traceparent = traceparent
+        requester = Requester(traceparent: traceparent, actor: actor)
     }
 }

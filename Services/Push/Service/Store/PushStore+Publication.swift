@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import PushCore
 import Records
+import ServiceKit
 
 // The acceptance of broadcasts.
 extension PushStore {
@@ -26,8 +27,8 @@ extension PushStore {
             WHERE EXISTS (SELECT FROM push.subscriptions AS s WHERE s.partition = p AND s.app = $3 AND s.channel = $4)),
         inserted AS (
             INSERT INTO push.broadcasts (environment, app, channel, request_id, priority, expiration, never_stored,
-                payload, traceparent)
-            SELECT $2, $3, channel, $5, $6, $7, $8, $9, $10 FROM channel WHERE EXISTS (SELECT FROM targets)
+                payload, traceparent, actor)
+            SELECT $2, $3, channel, $5, $6, $7, $8, $9, $10, $12 FROM channel WHERE EXISTS (SELECT FROM targets)
             RETURNING broadcast),
         relays AS (
             INSERT INTO push.broadcast_relays (partition, broadcast, channel)
@@ -46,11 +47,12 @@ extension PushStore {
     /// Commits a broadcast and its relays.
     ///
     /// - Returns: false if the channel does not exist.
-    func publish(_ broadcast: IncomingBroadcast, traceparent: String?) async throws -> Bool {
+    func publish(_ broadcast: IncomingBroadcast, by requester: Requester) async throws -> Bool {
         let rest: [Parameter] = [
             .text(broadcast.channel), .uuid(UUID(uuidString: broadcast.requestID)),
             .int4(Int32(broadcast.priority)), .instant(broadcast.expiration), .bool(broadcast.neverStored),
-            .bytes(broadcast.payload.bytes), .text(traceparent), .int4(Int32(partitions)),
+            .bytes(broadcast.payload.bytes), .text(requester.traceparent), .int4(Int32(partitions)),
+            .text(requester.actor),
         ]
         return try await !pool.execute(Self.publish, parameters(broadcast.app, broadcast.environment) + rest).isEmpty
     }

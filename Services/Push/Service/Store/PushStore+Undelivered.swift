@@ -154,7 +154,7 @@ extension PushStore.Undelivered {
     init(_ row: Row) throws {
         relay = try PushStore.Relay(row)
         key = AggregateKey(relay.after)
-        (isExpired, isOverdue) = try row.decode((Bool, Bool).self, at: 12)
+        (isExpired, isOverdue) = try row.decode((Bool, Bool).self, at: 3 + PushStore.messageColumnCount)
     }
 
     fileprivate var parameters: [Parameter] { [.partition(relay.partition), .int(relay.broadcast), .key(key)] }

@@ -113,6 +113,9 @@ import Testing
                 let words = timeline["statuses"]?.items?.compactMap { $0["status"]?.string }
                 #expect(words == ["Received", "Delivered"])
             }
+            let senders = try await Database(suite).pool.execute(
+                Statement("SELECT DISTINCT actor FROM bus.events WHERE type = 'push.notification.received'"))
+            #expect(try senders.decode(String?.self) == ["team:\(suite.signer.teamID)"])
             // All subscribers share the request id: each device finds its own notification.
             try await suite.relayed()
             let shared = try await suite.broadcast(storing, "s3")

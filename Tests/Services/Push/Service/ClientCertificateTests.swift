@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import NIOHPACK
 import NIOSSL
+import Postgres
 import Records
 import ServiceKit
 import SwiftASN1
@@ -120,6 +121,9 @@ import X509
             #expect(sent.status == "200", "\(sent.text)")
             var stream = try await DeviceStream(suite, "phone")
             #expect(try await stream.next()?["payload"]?["text"]?.string == "goal")
+            let senders = try await Database(suite).pool.execute(
+                Statement("SELECT DISTINCT actor FROM bus.events WHERE type = 'push.notification.received'"))
+            #expect(try senders.decode(String?.self) == ["certificate:\(PushSuite.app)"])
 
             // The certificate is valid for its own app alone.
             for (number, method, foreign) in [

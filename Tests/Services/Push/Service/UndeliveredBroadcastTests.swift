@@ -3,6 +3,7 @@ import Foundation
 import Postgres
 import PushCore
 import Records
+import ServiceKit
 import TestSupport
 import Testing
 import Timeline
@@ -83,7 +84,7 @@ import Timeline
                 message: IncomingBroadcast(
                     app: "a", channel: "c", environment: .sandbox, requestID: UUID().uuidString, priority: 10,
                     expiration: nil, neverStored: false, payload: [:]),
-                traceparent: "")
+                requester: Requester())
             func keep(_ device: String) async throws {
                 try await store.keep(relay, for: [.init(key: .device(device), reason: "parked", wasTried: true)])
             }
