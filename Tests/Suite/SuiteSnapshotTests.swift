@@ -81,6 +81,38 @@ import Testing
         let down = try installation.down()
         #expect(try await down.exit(within: 60) == .exited(0))
         try await snapshot(installation, "save", "third", fails: "no suite with its own database runs")
+        try await killed(installation)
+    }
+
+    /// The states of the folders in which a kill can leave a restore. The next start finishes it.
+    private func killed(_ installation: Installation) async throws {
+        let states = [
+            // Killed while it copied.
+            "cp -a $home/data $home/data.new; rm -r $home/data.new/base; cp -a content content.new",
+            // Killed before the second, the third and the fourth exchange.
+            "mv $home/data $home/data.old; cp -a $home/data.old $home/data.new; cp -a content content.new",
+            "cp -a $home/data $home/data.old; mv content content.new; mkdir content",
+            "cp -a $home/data $home/data.old; cp -a content content.old; mv content content.new",
+            // Killed while it removed the former data.
+            "cp -a $home/data $home/data.old; rm -r $home/data.old/base; cp -a content content.old",
+        ]
+        for state in states {
+            let sources = ["output", "packages", "process", "cluster", "suite"].map { "source deploy/lib/\($0).sh" }
+            let find = ["set -euo pipefail", "cd \"$1\""] + sources + ["use_data \"$0\"", "find_cluster"]
+            let script = (find + ["cd \"$data\"", "touch run/paused", state]).joined(separator: "; ")
+            let root = Repository.file("deploy").deletingLastPathComponent().path
+            let change = try ChildProcess.start("/bin/bash", ["-c", script, installation.folder.path, root])
+            #expect(try await change.exit(within: 60) == .exited(0), "\(change.errors.tail())")
+            let up = try installation.up(["--detach", "--no-fleet", "--virtual-time"])
+            #expect(try await up.exit(within: 400) == .exited(0), "\(state): \(up.output.tail()) \(up.errors.tail())")
+            #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/before").status == 200, "\(state)")
+            #expect(try await installation.call(.GET, .transfer, "/content/before").status == 200, "\(state)")
+            let names = try FileManager.default.subpathsOfDirectory(atPath: installation.folder.path)
+            let left = names.filter { $0.hasSuffix(".new") || $0.hasSuffix(".old") || $0.hasSuffix("paused") }
+            #expect(left.isEmpty, "\(state)")
+            let down = try installation.down()
+            #expect(try await down.exit(within: 60) == .exited(0))
+        }
     }
 
     private func snapshot(_ installation: Installation, _ words: String..., says text: String) async throws {

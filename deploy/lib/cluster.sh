@@ -9,6 +9,7 @@ find_cluster() {
     home=$data/database
     local elsewhere
     elsewhere=/var/lib/dormouse-$(short_hash "$data")
+    finish_restore "$home" "$elsewhere"
     if [[ ! -e $home/data/PG_VERSION && -e $elsewhere/data/PG_VERSION ]]; then home=$elsewhere; fi
 
     if [[ -e $home/data/PG_VERSION ]]; then
@@ -60,6 +61,28 @@ as_owner() (
     fi
     exec "$@" 9>&-
 )
+
+# finish_restore HOME...: finishes a ./deploy/snapshot restore that was killed while it exchanged folders, and removes what
+# one left that was killed before or after. While the copies are incomplete, the former data still has its name.
+finish_restore() {
+    local folder
+    for folder in "$@"; do
+        if [[ -e $folder/data.new && -e $folder/data ]]; then
+            # The content first: its copy alone would mean that only this one is left to exchange.
+            rm -rf "$data/content.new"
+            rm -rf "$folder/data.new"
+        elif [[ -e $folder/data.new ]]; then
+            warn "a restore of a snapshot was interrupted, and is finished now: restore the snapshot again"
+            mv "$folder/data.new" "$folder/data"
+        fi
+        if [[ -e $folder/data ]]; then rm -rf "$folder/data.old"; fi
+    done
+    if [[ -e $data/content.new ]]; then
+        rm -rf "$data/content"
+        mv "$data/content.new" "$data/content"
+    fi
+    if [[ -e $data/content ]]; then rm -rf "$data/content.old"; fi
+}
 
 # administer DATABASE: runs the SQL on its standard input as the cluster's superuser.
 administer() {
