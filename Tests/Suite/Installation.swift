@@ -78,8 +78,8 @@ struct Installation {
         return processes.filter { Int($0) != nil }.compactMap { pid in
             guard Self.words("/proc/\(pid)/environ").contains(mark) else { return nil }
             let command = Self.words("/proc/\(pid)/cmdline")
-            // The watcher of the test ends shortly after its process.
-            return command.contains("\0watcher\0") ? nil : command.replacing("\0", with: " ")
+            // A process that has just ended has no command line. The watcher of the test ends shortly after its process.
+            return command.isEmpty || command.contains("\0watcher\0") ? nil : command.replacing("\0", with: " ")
         }
     }
 

@@ -122,9 +122,10 @@ public actor Browser {
             .items?.compactMap(\.string) ?? []
     }
 
-    /// Clicks a button or a link.
+    /// Clicks a button or a link as soon as it is there. A page that draws a list again has none for a moment.
     public func press(_ selector: String) async throws {
-        try await evaluate("document.querySelector(\(quoted(selector))).click()")
+        let find = "(found => found ? (found.click(), true) : false)(document.querySelector(\(quoted(selector))))"
+        try await eventually(describe: "a click on \(selector)") { [self] in try await evaluate(find) == true }
     }
 
     /// Enters text into a field, as a user does.

@@ -85,6 +85,16 @@ def test_a_wake_is_completed_at_once(side: DeviceSide, connection: Connection) -
     assert connection.calls == [completion({"result": "newData"})]
 
 
+@pytest.mark.parametrize("reason", ["voip", "pushToTalk"])
+def test_a_push_for_the_app_is_acknowledged_before_its_wake_ends(
+    side: DeviceSide, connection: Connection, reason: str
+) -> None:
+    side.obey(wake(reason, request="n"))
+    made = [(method, where) for method, _, where, _ in connection.calls]
+    assert made[0] == ("POST", "/notifications/n/ack")
+    assert ("POST", "/apps/a/wakes/w/completion") in made
+
+
 def test_a_wake_that_takes_time_is_completed_at_its_time(
     side: DeviceSide, connection: Connection, clock: Clock
 ) -> None:

@@ -147,6 +147,9 @@ class DeviceSide:
             payload=data.record("payload"),
             limit_seconds=data.number("limitSeconds"),
         )
+        if wake.reason in ("voip", "pushToTalk") and wake.request is not None:
+            # The app gets the push with its wake. The stream of notifications may be later than this order.
+            self._try("POST", "push", path("notifications", wake.request, "ack"))
         handler = self.handlers.find(wake.reason, app)
         if not handler.completes:
             self._hold(wake.id)
