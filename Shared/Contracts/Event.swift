@@ -4,6 +4,9 @@ public import Timeline
 
 /// An event of the log, in the model of CloudEvents 1.0. `partition` and `offset` are its position.
 public struct Event: Sendable, Equatable {
+    /// The type of an event whose content was erased. It keeps its place in the log, and its data is empty.
+    public static let erasedType = "log.event.erased"
+
     /// A UUIDv7.
     public var id: UUID
     /// The name of the service.

@@ -11,6 +11,8 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case deadLetterReplayed = "deadLetter.replayed"
     /// The first dead letter of a device was discarded.
     case deadLetterDiscarded = "deadLetter.discarded"
+    /// The erasure of a device's history was requested.
+    case deviceErased = "device.erased"
     /// The tokens of a device were revoked, and a new one was issued.
     case deviceTokenRotated = "deviceToken.rotated"
     /// The tokens of a device were revoked.

@@ -53,6 +53,8 @@ extension LogMaintenance {
             SELECT at, id FROM bus.audit WHERE at < now() - interval '1 day' * $1::integer
             ORDER BY at, id LIMIT \(auditChunk))
         """)
+    private static let forgetErasures = Statement(
+        "DELETE FROM bus.erasures WHERE erased_at < now() - interval '1 day' * $1::integer")
     private static let give = Statement(
         """
         INSERT INTO bus.retention AS r (partition, dropped_to)
@@ -85,9 +87,11 @@ extension LogMaintenance {
         try await connection.execute(Self.forgetKept)
     }
 
-    /// Deletes the rows of the audit trail that are older than some days, in short transactions.
+    /// Deletes the rows of the audit trail and of finished erasures that are older than some days, in short
+    /// transactions.
     func forgetAudit(olderThanDays days: Int, _ connection: Connection) async throws(PostgresError) {
         while try await connection.execute(Self.forgetAudit, .int4(Int32(days))).affected == Self.auditChunk {}
+        try await connection.execute(Self.forgetErasures, .int4(Int32(days)))
     }
 
     /// Returns the days that are older than the retention, oldest first.

@@ -8,6 +8,7 @@ extension LogSchema {
             try Migration(fileName: "0002_order_streams.sql", utf8: PackageResources._002_order_streams_sql),
             try Migration(fileName: "0003_incarnation.sql", utf8: PackageResources._003_incarnation_sql),
             try Migration(fileName: "0004_audit.sql", utf8: PackageResources._004_audit_sql),
+            try Migration(fileName: "0005_erasures.sql", utf8: PackageResources._005_erasures_sql),
         ]
     }
 }

@@ -117,7 +117,8 @@ public struct Aggregate<M: Machine>: Sendable {
         var state = state
         var latest = now
         for event in history {
-            state.apply(try M.OwnEvent(event), at: event.time)
+            // An erased event counts, but its content is gone. The state was reset when the device was deregistered.
+            if event.type != Event.erasedType { state.apply(try M.OwnEvent(event), at: event.time) }
             latest = max(latest, event.time)
         }
         snapshot = Snapshot(state)

@@ -9,6 +9,8 @@ public enum DeviceFact: Sendable, Equatable {
     case registration(Registration)
     /// The device was deregistered.
     case removal
+    /// The history of the deregistered device is to be erased.
+    case erasure
     /// A client began or ceased to answer for a built-in device.
     case client(isThere: Bool)
     /// The device was switched on, restarted or switched off.
@@ -44,7 +46,8 @@ public enum DeviceFact: Sendable, Equatable {
     /// Reads an event of `lifecycle`.
     ///
     /// - Parameters:
-    ///   - isRegistered: Whether the machine knows the device. An unknown device has no facts except its registration.
+    ///   - isRegistered: Whether the machine knows the device. An unknown device has no facts except its registration
+    ///     and its erasure.
     ///   - refusal: Makes the refusal of an event that can't be read.
     /// - Returns: the fact; nil if the event does not matter.
     public static func read<Refusal: MachineRefusal>(
@@ -56,8 +59,10 @@ public enum DeviceFact: Sendable, Equatable {
         } catch {
             throw refusal(error)
         }
-        if case .registration = fact { return fact }
-        return isRegistered ? fact : nil
+        switch fact {
+        case .registration, .erasure: return fact
+        default: return isRegistered ? fact : nil
+        }
     }
 }
 
@@ -67,6 +72,7 @@ extension LifecycleEvent {
         case .deviceRegistered(let event): .registration(event.registration)
         case .deviceUpdated(let event): .registration(event.registration)
         case .deviceDeregistered: .removal
+        case .deviceErased: .erasure
         case .deviceTakenOver: .client(isThere: true)
         case .deviceGivenBack: .client(isThere: false)
         case .devicePowered(let event): .power(isOn: event.power != .off)

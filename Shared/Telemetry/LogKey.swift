@@ -46,6 +46,7 @@ public enum LogKey {
     /// The time from which retention counts.
     public static let countedFrom = "countedFrom"
     public static let consumers = "consumers"
+    public static let waitsFor = "waits-for"
     /// The difference between two clocks.
     public static let seconds = "seconds"
 

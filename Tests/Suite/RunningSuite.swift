@@ -33,6 +33,7 @@ final class RunningSuite: Sendable {
     private let apns: Int
     /// The number of partitions of the log; nil for the default.
     private let partitions: Int?
+    private let further: [String: String]
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
     /// Migrates a new database and starts services.
@@ -41,12 +42,13 @@ final class RunningSuite: Sendable {
     ///   - services: the services to start; the database is migrated for all.
     ///   - partitions: the number of partitions of the log; the default of the services if nil.
     ///   - fsync: whether a commit reaches the disk, as in production.
+    ///   - settings: further settings of all services.
     static func start(
         _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, partitions: Int? = nil,
-        fsync: Bool = false
+        fsync: Bool = false, settings: [String: String] = [:]
     ) async throws -> RunningSuite {
         let cluster = try await PrivateCluster.make(fsync: fsync)
-        let suite = try await RunningSuite(cluster, partitions)
+        let suite = try await RunningSuite(cluster, partitions, settings)
         for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for service in services { group.addTask { try await suite.launch(service) } }
@@ -55,9 +57,10 @@ final class RunningSuite: Sendable {
         return suite
     }
 
-    private init(_ cluster: PrivateCluster, _ partitions: Int?) async throws {
+    private init(_ cluster: PrivateCluster, _ partitions: Int?, _ further: [String: String]) async throws {
         self.cluster = cluster
         self.partitions = partitions
+        self.further = further
         database = try await cluster.makeNamedDatabase()
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("suite-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -116,6 +119,7 @@ final class RunningSuite: Sendable {
 
     private func start(_ service: SuiteService, port: Int, apns: Int) throws -> ChildProcess {
         var settings = settings(of: service)
+        settings.merge(further) { $1 }
         settings["LOG_LEVEL"] = "warning"
         settings["PORT"] = "\(port)"
         if service == .push { settings["APNS_PORT"] = "\(apns)" }
@@ -206,6 +210,16 @@ final class RunningSuite: Sendable {
         let files = try? FileManager.default.contentsOfDirectory(
             at: segments, includingPropertiesForKeys: [.fileSizeKey])
         return (files ?? []).reduce(0) { $0 + ((try? $1.resourceValues(forKeys: [.fileSizeKey]).fileSize) ?? 0) }
+    }
+
+    /// Returns the names of the files of `transfer` with these bytes.
+    func files(with text: String) -> [String] {
+        let root = folder.appendingPathComponent("content")
+        let names = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
+        return names.filter { name in
+            let bytes = FileManager.default.contents(atPath: root.appendingPathComponent(name).path)
+            return bytes?.range(of: Data(text.utf8)) != nil
+        }
     }
 
     private func migrate(_ service: SuiteService, virtualTime: Bool) async throws {

@@ -40,6 +40,7 @@ extension TraceScript<LifecycleMachine> {
         if let transition = AppTransition(rawValue: step.action) { return .transition(app: app, transition) }
         switch step.action {
         case "deregister": return .deregister
+        case "erase": return .erase
         case "takeOver": return .takeOver(client: with.string ?? "")
         case "giveBack": return .giveBack(client: with.string ?? "")
         case "register": return .register(try Registration(json: with))

@@ -54,6 +54,7 @@ extension TraceScript<PushMachine> {
         switch step.action {
         case "device.registered": return LifecycleEvent.DeviceRegistered(registration: try Registration(json: with))
         case "device.deregistered": return LifecycleEvent.DeviceDeregistered.placeholder
+        case "device.erased": return LifecycleEvent.DeviceErased.placeholder
         case "device.powered": return LifecycleEvent.DevicePowered(power: try PowerEvent(json: with))
         case "conditions.changed": return LifecycleEvent.ConditionsChanged(conditions: try Conditions(json: with))
         case "settings.changed":

@@ -7,6 +7,8 @@ public enum LifecycleCommand: Sendable, Equatable {
     /// Registers a device with its apps and conditions, all or nothing.
     case setUp(DeviceSetup)
     case deregister
+    /// Erases the history of the device. Deregisters it first if it is registered.
+    case erase
     /// Revokes all tokens of the device. The service issues a new token after the event is in the log.
     case revokeTokens
     /// A client opened the stream of orders of the device.

@@ -12,7 +12,7 @@ extension LifecycleMachine {
         switch event {
         case .deviceRegistered(let event): registration = event.registration
         case .deviceUpdated(let event): apply(event, at: time)
-        case .deviceDeregistered: self = LifecycleMachine()
+        case .deviceDeregistered, .deviceErased: self = LifecycleMachine()
         case .deviceRevoked: break
         case .deviceTakenOver(let event): changeClient(to: event.client, at: time)
         case .deviceGivenBack: changeClient(to: nil, at: time)

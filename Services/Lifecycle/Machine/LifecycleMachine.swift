@@ -123,9 +123,11 @@ extension Decision<LifecycleMachine> {
     fileprivate mutating func handle(_ command: LifecycleCommand) throws(LifecycleRefusal) {
         if case .register(let registration) = command { return register(registration) }
         if case .setUp(let setup) = command { return try setUp(setup) }
+        // The history outlives the registration.
+        if case .erase = command { return erase() }
         guard state.registration != nil else { throw .deviceNotRegistered }
         switch command {
-        case .register, .setUp: return
+        case .register, .setUp, .erase: return
         case .deregister: emit(.deviceDeregistered(.init()))
         case .revokeTokens: emit(.deviceRevoked(.init()))
         case .takeOver(let client): takeOver(client)

@@ -55,6 +55,13 @@ struct DeviceDocument: Record {
     }
 }
 
+/// A request to erase the history of a device.
+struct ErasureDocument: Record {
+    var device = ""
+    /// The path of the progress at `ops`.
+    var progress = ""
+}
+
 /// A new token of a device, or of a whole fleet.
 struct TokenDocument: Record {
     var device: String?
@@ -126,7 +133,7 @@ extension LifecycleEvent {
         case .appWoken(let event): (event.callbacks, event.state)
         case .appTerminating(let event): (event.callbacks, event.state)
         case .appTerminated(let event): (event.callbacks, event.state)
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .deviceTakenOver,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceErased, .deviceRevoked, .deviceTakenOver,
             .deviceGivenBack, .devicePowered, .deviceAwoke, .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,

@@ -8,8 +8,9 @@ import UnixSignals
 
 extension Ops {
     /// Runs the upkeep of the log with the rights of its owner, until SIGTERM or SIGINT: it creates the tables of new days,
-    /// takes snapshots, and drops days older than `RETENTION_DAYS` and audit rows older than `AUDIT_DAYS`. It opens no port, so the process that
-    /// answers requests needs no password of the owner.
+    /// takes snapshots, drops days older than `RETENTION_DAYS` and audit rows older than `AUDIT_DAYS`, and erases the
+    /// histories of devices on request. It opens no port, so the process that answers requests needs no password of the
+    /// owner.
     ///
     /// Any number of processes may run it: one at a time works.
     ///
@@ -22,10 +23,13 @@ extension Ops {
         // The time to drop a day grows with its size, so this connection has no timeout.
         let options = try ConnectionOptions(url: url, applicationName: "dormouse-ops-maintain", pipelineTimeout: nil)
         try await ServiceBase.check(options, configuration, migrators: try Self.migrators(), logger: logger)
-        let pool = ConnectionPool(options, size: 1, logger: logger)
+        let pool = ConnectionPool(options, size: 2, logger: logger)
         let upkeep = LogMaintenance(pool: pool, retentionDays: retentionDays, auditDays: auditDays, logger: logger)
+        let erasure = LogErasure(pool: pool, logger: logger)
         FileHandle.standardOutput.write(Data("\(Self.name) maintains the log\n".utf8))
-        try await ServiceGroup(services: [upkeep], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger).run()
+        try await ServiceGroup(
+            services: [upkeep, erasure], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger
+        ).run()
         await pool.close()
     }
 }

@@ -107,6 +107,7 @@ public struct Ops: ServiceProgram {
         ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
         KeyRoutes().add(to: &table)
         AuditRoutes(store: store).add(to: &table)
+        ErasureRoutes(store: store, partitions: tail.partitions).add(to: &table)
         DashboardRoutes().add(to: &table)
     }
 }

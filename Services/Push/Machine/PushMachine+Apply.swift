@@ -18,6 +18,7 @@ extension PushMachine {
             simulate = event.simulate
             summaryTimes = event.summaryTimes
             timeZone = event.timeZone
+        case .deviceErased: retired = []
         case .deviceRemoved:
             let retired = retired
             self = PushMachine()

@@ -73,7 +73,7 @@ public struct PushMachine: Machine {
 
     public static let version = 1
     public static let follows = DeviceFact.types.union([
-        LifecycleEvent.AppSuspended.type, LifecycleEvent.SettingsChanged.type,
+        LifecycleEvent.AppSuspended.type, LifecycleEvent.DeviceErased.type, LifecycleEvent.SettingsChanged.type,
     ])
 
     /// Whether the device is connected, powered on and on a network.

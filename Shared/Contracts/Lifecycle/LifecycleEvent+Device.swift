@@ -21,6 +21,11 @@ extension LifecycleEvent {
         public static let type = "lifecycle.device.deregistered"
     }
 
+    /// The history of a device is to be erased: all its events up to this one, and the reactions of the services to them.
+    public struct DeviceErased: EventData {
+        public static let type = "lifecycle.device.erased"
+    }
+
     /// The access tokens of a device were revoked.
     public struct DeviceRevoked: EventData {
         public static let type = "lifecycle.device.revoked"

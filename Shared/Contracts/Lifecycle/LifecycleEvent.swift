@@ -3,6 +3,7 @@ public enum LifecycleEvent: EventFamily {
     case deviceRegistered(DeviceRegistered)
     case deviceUpdated(DeviceUpdated)
     case deviceDeregistered(DeviceDeregistered)
+    case deviceErased(DeviceErased)
     case deviceRevoked(DeviceRevoked)
     case deviceTakenOver(DeviceTakenOver)
     case deviceGivenBack(DeviceGivenBack)

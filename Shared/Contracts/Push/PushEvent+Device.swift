@@ -21,6 +21,11 @@ extension PushEvent {
         public static let type = "push.device.removed"
     }
 
+    /// A removed device no longer remembers its inactive tokens, because its history is erased.
+    public struct DeviceErased: EventData {
+        public static let type = "push.device.erased"
+    }
+
     /// The conditions of a device that affect delivery changed.
     public struct ConditionsChanged: EventData {
         public static let type = "push.conditions.changed"

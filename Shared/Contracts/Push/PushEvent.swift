@@ -3,6 +3,7 @@ import Records
 /// The events of `push`: the path of each notification. Source: `push`.
 public enum PushEvent: EventFamily {
     case deviceUpdated(DeviceUpdated)
+    case deviceErased(DeviceErased)
     case deviceRemoved(DeviceRemoved)
     case conditionsChanged(ConditionsChanged)
     case appUpdated(AppUpdated)
@@ -88,11 +89,10 @@ extension PushEvent {
             NotificationStatus(
                 event.notification, event.status, cause: event.refusal.rawValue, arrives: event.arrived)
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
-        case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved, .throttleChanged,
-            .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered, .tokenUnregistered,
-            .channelsChanged, .categoriesChanged, .budgetChanged, .liveActivityStarted, .liveActivityUpdated,
-            .liveActivityStale,
-            .liveActivityEnded, .liveActivityDismissed:
+        case .deviceUpdated, .deviceErased, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved,
+            .throttleChanged, .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered,
+            .tokenUnregistered, .channelsChanged, .categoriesChanged, .budgetChanged, .liveActivityStarted,
+            .liveActivityUpdated, .liveActivityStale, .liveActivityEnded, .liveActivityDismissed:
             nil
         }
     }

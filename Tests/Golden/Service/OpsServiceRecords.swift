@@ -9,7 +9,7 @@ extension RecordGoldenTests {
         KnownDevice.App.self, DeadLetterDocument.self, LogCheck.self, LogCheck.Partition.self, ExplainedPush.self,
         PastState.self, PushReason.self,
         Page<PushRow>.self, PushRow.self,
-        ReasonCount.self, Released.self, Stats.self, StatsNow.self, StatsNow.Apps.self, StatsPoint.self,
+        Erasure.self, ReasonCount.self, Released.self, Stats.self, StatsNow.self, StatsNow.Apps.self, StatsPoint.self,
         StatusCount.self, TimelineEntry.self, TransferTotals.self, TypeCount.self,
     ]
 }

@@ -27,7 +27,7 @@ extension Decision<FetchMachine> {
         case .wakeCompletion(let event, let app): complete(app, event)
         case .wakeRefusal(let event, let app): refuse(app, event)
         case .wakeExpiration(let event, let app): expire(app, event)
-        case .client, nil: return
+        case .erasure, .client, nil: return
         }
     }
 

@@ -14,6 +14,12 @@ extension Decision<LifecycleMachine> {
         }
     }
 
+    /// Requests the erasure of the history. A device that is registered is deregistered first.
+    mutating func erase() {
+        if state.registration != nil { emit(.deviceDeregistered(.init())) }
+        emit(.deviceErased(.init()))
+    }
+
     mutating func updateConditions(_ report: ConditionsReport) throws(LifecycleRefusal) {
         try requireModes(of: report)
         let report = report.completed(by: state.conditions)

@@ -68,7 +68,7 @@ extension LifecycleEvent: OrderGiver {
                     + (event.userText.map { [JSON.Member("userText", .string($0))] } ?? []))
         case .appSuspended: OrderContent(.suspend, "suspend", [])
         case .appTerminated(let event): event.orderContent
-        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceRevoked, .deviceTakenOver,
+        case .deviceRegistered, .deviceUpdated, .deviceDeregistered, .deviceErased, .deviceRevoked, .deviceTakenOver,
             .deviceGivenBack, .devicePowered, .deviceAwoke, .deviceSlept, .deviceInterrupted,
             .conditionsChanged, .settingsChanged, .backgroundRefreshChanged,
             .appInstalled, .appUninstalled, .appPrewarmed, .callbackCompleted,

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import HTTPKit
 import HTTPTypes
 import Hummingbird
@@ -26,6 +27,18 @@ extension LifecycleRoutes {
         }
         table.add(.delete, path, "Deregisters a device", .refuses(.ofDevice())) { call in
             try await commands.submit(.deregister, call)
+        }
+        table.add(
+            .post, path + "/erasure",
+            "Erases the history of a device: the payloads and tokens in the log. Deregisters it first if it is registered",
+            .status(.accepted)
+        ) { call in
+            let device = try call.identifier("device")
+            var answer = try await commands.submit(
+                .erase, call, audit: try call.audit(.deviceErased, of: "device:" + device)
+            ) { _, _ in ErasureDocument(device: device, progress: "/v1/devices/\(device)/erasure") }
+            answer.status = .accepted
+            return answer
         }
         table.add(
             .patch, path + "/conditions", "Reports some or all conditions of a device", body: ConditionsReport.self,

@@ -345,6 +345,7 @@ BEGIN
     PERFORM ops.update_fleet_devices(partitions, lows, highs, types);
     PERFORM ops.update_known_devices(partitions, lows, highs, types);
     PERFORM ops.update_known_apps(partitions, lows, highs, types);
+    PERFORM ops.note_erasures(partitions, lows, highs, types);
     RETURN counted;
 END $$;
 REVOKE ALL ON FUNCTION ops.count_events(integer, integer) FROM PUBLIC;

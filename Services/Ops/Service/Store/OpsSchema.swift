@@ -18,6 +18,7 @@ enum OpsSchema {
             try Migration(fileName: "0003_audit.sql", utf8: PackageResources._003_audit_sql),
             try Migration(fileName: "0004_counts_of_fleets.sql", utf8: PackageResources._004_counts_of_fleets_sql),
             try Migration(fileName: "0005_refused_pushes.sql", utf8: PackageResources._005_refused_pushes_sql),
+            try Migration(fileName: "0006_erasures.sql", utf8: PackageResources._006_erasures_sql),
         ]
     }
 

@@ -9,6 +9,7 @@ extension Decision<PushMachine> {
         switch try DeviceFact.read(event, isRegistered: state.isKnown, orThrow: PushRefusal.unreadableEvent) {
         case .registration(let registration): note(registration)
         case .removal: drop()
+        case .erasure: if !state.retired.isEmpty { emit(.deviceErased(.init())) }
         case .power(let isOn): change { $0.poweredOn = isOn }
         case .conditions(let report): take(report)
         case .settings(let settings, let app): take(settings, of: app)

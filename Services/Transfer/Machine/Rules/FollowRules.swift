@@ -32,7 +32,7 @@ extension Decision<TransferMachine> {
             if event.reason == .transfer { endWake(app, event.request, .completed) }
         case .wakeRefusal(let event, let app):
             if event.reason == .transfer { endWake(app, event.request, .refused, event.refusal) }
-        case .settings, .wakeExpiration, nil: return
+        case .erasure, .settings, .wakeExpiration, nil: return
         }
     }
 

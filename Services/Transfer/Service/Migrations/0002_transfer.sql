@@ -46,10 +46,13 @@ CREATE TABLE transfer.uploads (
     -- A file is listed here before it is created, so the sweep finds every file.
     files text[] NOT NULL,
     sizes bigint[] NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Real time. NULL for a complete upload, which stays until it is deleted.
     expires_at timestamptz,
     -- Deleted or expired. The row stays for a while, so that requests get a clear answer.
     is_deleted boolean NOT NULL,
+    -- Its files are not kept in the trash, because the history of its device is erased.
+    is_erased boolean NOT NULL DEFAULT false,
     CONSTRAINT uploads_pkey PRIMARY KEY (partition, id),
     CONSTRAINT uploads_received_check CHECK (received <= length),
     CONSTRAINT uploads_sizes_check CHECK (cardinality(files) = cardinality(sizes))

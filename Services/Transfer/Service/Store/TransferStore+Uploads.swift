@@ -46,7 +46,7 @@ extension TransferStore {
         """)
     private static let buried = Statement(
         """
-        SELECT id, files FROM transfer.uploads
+        SELECT id, files, is_erased FROM transfer.uploads
         WHERE partition = $1 AND is_deleted AND expires_at <= now() AND cardinality(files) > 0 LIMIT 100
         """)
     private static let emptied = Statement(
@@ -125,8 +125,11 @@ extension TransferStore {
     }
 
     /// Returns up to 100 uploads that are gone, with the files to remove.
-    func buriedUploads(of partition: Int) async throws(PostgresError) -> [(id: String, files: [String])] {
-        try await pool.execute(Self.buried, .partition(partition)).decode((String, [String]).self).map { ($0, $1) }
+    func buriedUploads(
+        of partition: Int
+    ) async throws(PostgresError) -> [(id: String, files: [String], isErased: Bool)] {
+        try await pool.execute(Self.buried, .partition(partition)).decode((String, [String], Bool).self)
+            .map { ($0, $1, $2) }
     }
 
     /// Clears the file names of an upload that is gone.

@@ -9,6 +9,7 @@ struct TransferStore: Sendable {
         [
             try Migration(fileName: "0002_transfer.sql", utf8: PackageResources._002_transfer_sql),
             try Migration(fileName: "0003_request_headers.sql", utf8: PackageResources._003_request_headers_sql),
+            try Migration(fileName: "0004_erasures.sql", utf8: PackageResources._004_erasures_sql),
         ]
     }
 }

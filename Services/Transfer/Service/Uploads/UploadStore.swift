@@ -101,8 +101,13 @@ struct UploadStore: Sendable {
 
     /// Moves the files of an upload that is gone to the trash, and then removes their names. So a sweep repeats it after
     /// a crash.
-    func empty(_ id: String, _ files: [String]) async throws {
-        for file in files { try await storage.discard(file, from: .uploads) }
+    ///
+    /// - Parameter forGood: whether the files do not stay in the trash.
+    func empty(_ id: String, _ files: [String], forGood: Bool = false) async throws {
+        for file in files {
+            try await storage.discard(file, from: .uploads)
+            if forGood { try await storage.remove(file, from: StorageFolder.uploads.trash) }
+        }
         try await database.emptied(id)
     }
 

@@ -27,8 +27,8 @@ struct UploadSweep: Service {
             while isEmptied {
                 let buried = try await store.database.buriedUploads(of: partition)
                 if buried.isEmpty { break }
-                for (id, files) in buried {
-                    do { try await store.empty(id, files) } catch let error as StorageError {
+                for (id, files, isErased) in buried {
+                    do { try await store.empty(id, files, forGood: isErased) } catch let error as StorageError {
                         isEmptied = false
                         store.logger.warning(
                             "failed to remove files of an upload, will retry",

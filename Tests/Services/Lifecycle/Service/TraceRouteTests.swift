@@ -124,6 +124,7 @@ extension TraceStep {
         return switch action {
         case "register": ("PUT", device, with)
         case "deregister": ("DELETE", device, nil)
+        case "erase": ("POST", device + "/erasure", nil)
         case "conditions": ("PATCH", device + "/conditions", with)
         case "interruption": ("POST", device + "/interruptions", ["kind": with])
         case "power": ("POST", device + "/power", ["event": with])
