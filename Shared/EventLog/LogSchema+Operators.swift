@@ -1,14 +1,13 @@
 public import Postgres
 
 extension LogSchema {
-    /// The role of `ops`, which reads the log.
-    public static let operatorsRole = "dormouse_ops"
-
     /// Creates the role of `ops` if it is missing, and sets its password. Grants its rights: the role can read the log,
     /// create tables for the next days, and move the virtual clock. It can write only its own idempotency keys and add to
     /// the audit trail.
-    public static func grantOperators(password: String?, _ connection: Connection) async throws(PostgresError) {
-        let role = operatorsRole
+    public static func grantOperators(
+        password: String?, roles: LogRoles = .standard, _ connection: Connection
+    ) async throws {
+        let role = roles.operators
         try await grant(
             role: role, password: password,
             """

@@ -7,6 +7,12 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
     case notMigrated
     /// The log has another number of partitions than the configuration.
     case wrongPartitionCount(configured: Int, inDatabase: Int)
+    /// The log was created with another prefix of roles.
+    case otherRolePrefix(configured: String, inDatabase: String)
+    /// The cluster has a role with the name, which Dormouse has not created.
+    case foreignRole(String)
+    /// The password of a role would change that another installation uses.
+    case roleOfOtherDatabase(role: String, database: String)
     /// A new consumer would miss events that retention has dropped.
     case registeredTooLate(consumer: String, partition: Int, droppedTo: Int)
 
@@ -17,6 +23,15 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
         case .wrongPartitionCount(let configured, let inDatabase):
             "PARTITIONS is \(configured), but the log in the database was created with \(inDatabase), which can't change: "
                 + "set PARTITIONS=\(inDatabase)"
+        case .otherRolePrefix(let configured, let inDatabase):
+            "ROLE_PREFIX is \(configured), but the roles of this database begin with \(inDatabase): "
+                + "set ROLE_PREFIX=\(inDatabase)"
+        case .foreignRole(let role):
+            "the cluster has a role \(role) that Dormouse has not created: set ROLE_PREFIX to another prefix; or, if the "
+                + "role is for Dormouse: COMMENT ON ROLE \(role) IS 'Dormouse'"
+        case .roleOfOtherDatabase(let role, let database):
+            "the role \(role) belongs to the installation in the database \(database) of this cluster, and its password "
+                + "would change: set ROLE_PREFIX to another prefix"
         case .registeredTooLate(let consumer, let partition, let droppedTo):
             "\(consumer) can't be added to this log: retention has dropped the events up to \(partition):\(droppedTo), so "
                 + "\(consumer) would not know the devices of these events; use a new database, or one with the whole log"
@@ -29,13 +44,15 @@ public enum LogSchema {
     /// Creates or updates the schema, and creates a new log with `partitions` partitions.
     ///
     /// - Parameter connection: with the role of the schema's owner.
-    /// - Throws: ``LogError`` if the log exists with another number of partitions.
-    public static func migrate(_ connection: Connection, partitions: Int, logger: Logger) async throws {
+    /// - Throws: ``LogError`` if the log exists with another number of partitions or another prefix of roles.
+    public static func migrate(
+        _ connection: Connection, partitions: Int, roles: LogRoles = .standard, logger: Logger
+    ) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
         _ = try await connection.execute([
             Query(
-                Statement("INSERT INTO bus.settings (partitions) VALUES ($1) ON CONFLICT DO NOTHING"),
-                .int4(Int32(partitions))),
+                Statement("INSERT INTO bus.settings (partitions, role_prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING"),
+                .int4(Int32(partitions)), .text(roles.prefix)),
             Query(
                 Statement(
                     """
@@ -45,6 +62,11 @@ public enum LogSchema {
             Query(Statement("SELECT bus.ensure_days(7)")),
         ])
         try await verify(connection, partitions: partitions)
+        let prefix = try await connection.execute(Statement("SELECT role_prefix FROM bus.settings"))[0]
+            .decode(String.self)
+        guard prefix == roles.prefix else {
+            throw LogError.otherRolePrefix(configured: roles.prefix, inDatabase: prefix)
+        }
     }
 
     /// Returns the migrator of the log.
@@ -84,10 +106,12 @@ public enum LogSchema {
     /// Creates a service's login role if it is missing, sets its password, and grants the rights of a service on the
     /// log.
     ///
-    /// - Parameter service: lower-case letters; the role is `dormouse_<service>`.
-    public static func grant(service: String, password: String?, _ connection: Connection) async throws {
-        let role = "dormouse_\(service)"
-        precondition(service.utf8.allSatisfy { (0x61...0x7A).contains($0) }, "a service name is lower-case letters")
+    /// - Parameter service: lower-case letters.
+    /// - Throws: ``LogError`` if the role is not of this installation.
+    public static func grant(
+        service: String, password: String?, roles: LogRoles = .standard, _ connection: Connection
+    ) async throws {
+        let role = roles.role(of: service)
         try await grant(
             role: role, password: password,
             """
@@ -109,16 +133,25 @@ public enum LogSchema {
     }
 
     /// Creates a login role if it is missing, sets its password, and runs the statements `grants`.
+    ///
+    /// A comment marks the roles that this function creates. It refuses others, and does not change the password of a
+    /// role that another database of the cluster uses.
+    ///
+    /// - Throws: ``LogError/foreignRole(_:)``, ``LogError/roleOfOtherDatabase(role:database:)``, or a `PostgresError`.
     public static func grant(
         role: String, password: String?, _ grants: String, _ connection: Connection
-    ) async throws(PostgresError) {
+    ) async throws {
+        try await requireOwn(role, setsPassword: password != nil, connection)
         // The server gets a verifier, because it may log statements. A verifier has no quotes.
         var setting = ""
         if let password { setting = "PASSWORD '\(try await connection.scramVerifier(of: password, role: role))'" }
         try await grant(
             """
             DO $role$ BEGIN
-                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN CREATE ROLE \(role) LOGIN; END IF;
+                IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '\(role)') THEN
+                    CREATE ROLE \(role) LOGIN;
+                    EXECUTE format('COMMENT ON ROLE \(role) IS %L', '\(mark)' || current_database());
+                END IF;
             EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
             END $role$;
             ALTER ROLE \(role) LOGIN \(setting);
@@ -130,6 +163,26 @@ public enum LogSchema {
             END $member$;
             \(grants)
             """, connection)
+    }
+
+    /// The beginning of the comment on a role. The name of the database that created the role follows.
+    private static let mark = "Dormouse, database "
+    // The comment of a role, and whether the database that it names still exists beside this one.
+    private static let comment = Statement(
+        """
+        SELECT coalesce(shobj_description(r.oid, 'pg_authid'), ''), EXISTS (
+            SELECT FROM pg_database AS d WHERE d.datname <> current_database()
+                AND shobj_description(r.oid, 'pg_authid') = '\(mark)' || d.datname)
+        FROM pg_roles AS r WHERE r.rolname = $1
+        """)
+
+    private static func requireOwn(_ role: String, setsPassword: Bool, _ connection: Connection) async throws {
+        guard let row = try await connection.execute(comment, .text(role)).first else { return }
+        let (comment, isOfOther) = try row.decode((String, Bool).self)
+        guard comment.hasPrefix("Dormouse") else { throw LogError.foreignRole(role) }
+        guard !isOfOther || !setsPassword else {
+            throw LogError.roleOfOtherDatabase(role: role, database: String(comment.dropFirst(mark.count)))
+        }
     }
 
     /// Runs a script of grants, and retries it.
@@ -152,19 +205,25 @@ public enum LogSchema {
     }
 
     /// Grants one service the rights to sign tokens and to write revocations.
-    public static func grantSigning(service: String, _ connection: Connection) async throws {
+    public static func grantSigning(
+        service: String, roles: LogRoles = .standard, _ connection: Connection
+    ) async throws {
+        let role = roles.role(of: service)
         try await connection.script(
             """
-            GRANT INSERT, DELETE ON bus.token_keys, bus.signing_keys TO dormouse_\(service);
-            GRANT INSERT, UPDATE ON bus.fleet_revocations TO dormouse_\(service);
-            GRANT INSERT, UPDATE, DELETE ON bus.revocations TO dormouse_\(service);
-            GRANT INSERT, UPDATE ON bus.revocation_positions TO dormouse_\(service);
+            GRANT INSERT, DELETE ON bus.token_keys, bus.signing_keys TO \(role);
+            GRANT INSERT, UPDATE ON bus.fleet_revocations TO \(role);
+            GRANT INSERT, UPDATE, DELETE ON bus.revocations TO \(role);
+            GRANT INSERT, UPDATE ON bus.revocation_positions TO \(role);
             """)
     }
 
     /// Grants one service the right to list its open streams of orders.
-    public static func grantOrderStreams(service: String, _ connection: Connection) async throws {
-        try await connection.script("GRANT INSERT, UPDATE, DELETE ON bus.order_streams TO dormouse_\(service)")
+    public static func grantOrderStreams(
+        service: String, roles: LogRoles = .standard, _ connection: Connection
+    ) async throws {
+        try await connection.script(
+            "GRANT INSERT, UPDATE, DELETE ON bus.order_streams TO \(roles.role(of: service))")
     }
 
     /// Checks that the log exists and has the configured number of partitions.

@@ -23,7 +23,7 @@ public final class TokenIssuer: Service {
         let issuer: String
 
         var description: String {
-            "the role of DATABASE_URL can't read the signing keys: connect as dormouse_\(issuer)"
+            "the role of DATABASE_URL can't read the signing keys: connect with the role of \(issuer)"
         }
     }
 

@@ -1,4 +1,4 @@
-import EventLog
+public import EventLog
 public import Logging
 public import Postgres
 
@@ -11,19 +11,20 @@ public enum RuntimeSchema {
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
     ///   - more: the service's own migrations, numbered from 2.
     public static func migrate(
-        service: String, _ connection: Connection, partitions: Int, rolePassword: String?, version: Int = 1,
-        more: [Migration] = [], logger: Logger
+        service: String, _ connection: Connection, partitions: Int, rolePassword: String?,
+        roles: LogRoles = .standard, version: Int = 1, more: [Migration] = [], logger: Logger
     ) async throws {
-        try await LogSchema.migrate(connection, partitions: partitions, logger: logger)
+        try await LogSchema.migrate(connection, partitions: partitions, roles: roles, logger: logger)
         let migrator = try migrator(service: service, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await want(version, of: service, connection)
-        try await LogSchema.grant(service: service, password: rolePassword, connection)
+        try await LogSchema.grant(service: service, password: rolePassword, roles: roles, connection)
+        let role = roles.role(of: service)
         try await connection.script(
             """
-            GRANT USAGE ON SCHEMA "\(service)" TO dormouse_\(service);
-            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "\(service)" TO dormouse_\(service);
+            GRANT USAGE ON SCHEMA "\(service)" TO \(role);
+            GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "\(service)" TO \(role);
             """)
     }
 

@@ -44,12 +44,12 @@ extension DurableService {
         try await configuration.migrate(logger) { connection in
             try await RuntimeSchema.migrate(
                 service: Self.name, connection, partitions: configuration.partitions,
-                rolePassword: try configuration.rolePassword.read(), version: Rules.version,
+                rolePassword: try configuration.rolePassword.read(), roles: configuration.roles, version: Rules.version,
                 more: try Self.migrations(), logger: logger)
             // The service that registers devices also gives them their orders.
             if Self.name == TokenIssuer.service {
-                try await LogSchema.grantSigning(service: Self.name, connection)
-                try await LogSchema.grantOrderStreams(service: Self.name, connection)
+                try await LogSchema.grantSigning(service: Self.name, roles: configuration.roles, connection)
+                try await LogSchema.grantOrderStreams(service: Self.name, roles: configuration.roles, connection)
             }
         }
     }

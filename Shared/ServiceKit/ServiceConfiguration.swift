@@ -1,3 +1,4 @@
+public import EventLog
 import Foundation
 public import HTTPKit
 public import Identity
@@ -21,6 +22,8 @@ public struct ServiceConfiguration: Sendable {
     public let requestRates: RequestRates.Limits
     public let failedCredentials: Int
     public let partitions: Int
+    /// The names of the database roles that `migrate` creates.
+    public let roles: LogRoles
     let stateCacheBytes: Int
     let hasAccessLog: Bool
     public let logLevel: Logger.Level
@@ -95,6 +98,15 @@ public struct ServiceConfiguration: Sendable {
             "URL of PostgreSQL for the role that owns the tables; migrate and maintain need it")
         rolePassword = reader.secret(
             "ROLE_PASSWORD_FILE", "migrate only: file with the password to set for the service's database role")
+        let rolePrefix = reader.text(
+            "ROLE_PREFIX", LogRoles.standard.prefix,
+            "migrate only: beginning of the names of the database roles, the same for all services; two installations in"
+                + " one PostgreSQL cluster need two")
+        let isPrefix = LogRoles.isPrefix(rolePrefix)
+        reader.require(
+            isPrefix,
+            "\(Setting.label("ROLE_PREFIX")) must have 1 to 32 of a-z 0-9 _, and begin with a letter, not with pg_")
+        roles = isPrefix ? LogRoles(prefix: rolePrefix) : .standard
         isVirtualTime = reader.flag(
             "VIRTUAL_TIME",
             "migrate only: make the suite's clock virtual, so that it can be frozen and advanced; this can't be undone")

@@ -63,7 +63,8 @@ import Testing
             let database = try await cluster.makeNamedDatabase()
             let url = cluster.tcpURL(database: database).replacing("postgresql://", with: "postgres://")
             let up = try installation.up(
-                ["--detach", "--no-fleet", "--virtual-time"], environment: ["DATABASE_URL": url])
+                ["--detach", "--no-fleet", "--virtual-time"],
+                environment: ["DATABASE_URL": url, "ROLE_PREFIX": "blue_team"])
             #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
             #expect(
                 !up.output.lines.contains { $0.contains("Starting PostgreSQL") || $0.contains("demonstration fleet") })
@@ -74,7 +75,7 @@ import Testing
                 SELECT string_agg(DISTINCT usename, ' ' ORDER BY usename) FROM pg_stat_activity
                 WHERE datname = '\(database)' AND usename <> '\(cluster.superuser)'
                 """)
-            #expect(roles == "dormouse_fetch dormouse_lifecycle dormouse_ops dormouse_push dormouse_transfer")
+            #expect(roles == "blue_team_fetch blue_team_lifecycle blue_team_ops blue_team_push blue_team_transfer")
 
             try await installation.checkEndpoints(url)
             let begun = try await installation.call(.GET, .ops, "/v1/clock").json

@@ -33,17 +33,20 @@ public struct Ops: ServiceProgram {
             "AUDIT_DAYS", 90, 1...3650, "days to keep rows of the audit trail; `maintain` deletes older ones")
         dashboardsPassword = reader.secret(
             "DASHBOARDS_PASSWORD_FILE",
-            "migrate only: file with the password of the role dashboards, which reads the views of schema ops")
+            "migrate only: file with the password of the role dormouse_dashboards, which reads the views of schema ops")
         services = ServiceAddresses(reader)
     }
 
     /// Creates or updates the log, the schema `ops` and the role of `ops`. `VIRTUAL_TIME` makes the clock virtual.
     public func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await configuration.migrate(logger) { connection in
-            try await LogSchema.migrate(connection, partitions: configuration.partitions, logger: logger)
-            try await LogSchema.grantOperators(password: try configuration.rolePassword.read(), connection)
+            try await LogSchema.migrate(
+                connection, partitions: configuration.partitions, roles: configuration.roles, logger: logger)
+            try await LogSchema.grantOperators(
+                password: try configuration.rolePassword.read(), roles: configuration.roles, connection)
             try await OpsSchema.migrate(
-                connection, dashboardsPassword: try dashboardsPassword.read(), logger: logger)
+                connection, dashboardsPassword: try dashboardsPassword.read(), roles: configuration.roles,
+                logger: logger)
         }
     }
 

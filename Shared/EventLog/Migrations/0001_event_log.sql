@@ -16,7 +16,9 @@ END $$;
 -- One row with the settings that are fixed when the log is created.
 CREATE TABLE bus.settings (
     only_row boolean PRIMARY KEY DEFAULT true CONSTRAINT settings_only_row_check CHECK (only_row),
-    partitions integer NOT NULL CONSTRAINT settings_partitions_check CHECK (partitions BETWEEN 1 AND 1024)
+    partitions integer NOT NULL CONSTRAINT settings_partitions_check CHECK (partitions BETWEEN 1 AND 1024),
+    -- The names of the roles begin with it and an underscore, and end with the name of a service.
+    role_prefix text NOT NULL
 );
 
 -- The head of each partition. An append takes its offsets from this row and keeps the row lock until the commit. So
@@ -251,40 +253,40 @@ CREATE TABLE bus.clock (
 );
 INSERT INTO bus.clock DEFAULT VALUES;
 
--- Row policies let a role write only the rows of its own service.
+-- Row policies let a role write only the rows of its own service, whose name ends the name of the role.
 ALTER TABLE bus.events ENABLE ROW LEVEL SECURITY;
 CREATE POLICY events_read ON bus.events FOR SELECT USING (true);
-CREATE POLICY events_append ON bus.events FOR INSERT WITH CHECK (current_user = 'dormouse_' || source);
+CREATE POLICY events_append ON bus.events FOR INSERT WITH CHECK (right(current_user, length(source) + 1) = '_' || source);
 ALTER TABLE bus.cursors ENABLE ROW LEVEL SECURITY;
 CREATE POLICY cursors_read ON bus.cursors FOR SELECT USING (true);
-CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (current_user = 'dormouse_' || consumer);
+CREATE POLICY cursors_write ON bus.cursors FOR UPDATE USING (right(current_user, length(consumer) + 1) = '_' || consumer);
 ALTER TABLE bus.members ENABLE ROW LEVEL SECURITY;
 CREATE POLICY members_read ON bus.members FOR SELECT USING (true);
 CREATE POLICY members_own ON bus.members
-    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
+    USING (right(current_user, length(consumer) + 1) = '_' || consumer) WITH CHECK (right(current_user, length(consumer) + 1) = '_' || consumer);
 ALTER TABLE bus.dead_letters ENABLE ROW LEVEL SECURITY;
 CREATE POLICY dead_letters_read ON bus.dead_letters FOR SELECT USING (true);
 CREATE POLICY dead_letters_own ON bus.dead_letters
-    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
+    USING (right(current_user, length(consumer) + 1) = '_' || consumer) WITH CHECK (right(current_user, length(consumer) + 1) = '_' || consumer);
 ALTER TABLE bus.input_attempts ENABLE ROW LEVEL SECURITY;
 CREATE POLICY input_attempts_own ON bus.input_attempts
-    USING (current_user = 'dormouse_' || consumer) WITH CHECK (current_user = 'dormouse_' || consumer);
+    USING (right(current_user, length(consumer) + 1) = '_' || consumer) WITH CHECK (right(current_user, length(consumer) + 1) = '_' || consumer);
 ALTER TABLE bus.idempotency ENABLE ROW LEVEL SECURITY;
 CREATE POLICY idempotency_own ON bus.idempotency
-    USING (current_user = 'dormouse_' || service) WITH CHECK (current_user = 'dormouse_' || service);
+    USING (right(current_user, length(service) + 1) = '_' || service) WITH CHECK (right(current_user, length(service) + 1) = '_' || service);
 ALTER TABLE bus.state_versions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY state_versions_read ON bus.state_versions FOR SELECT USING (true);
-CREATE POLICY state_versions_own ON bus.state_versions FOR UPDATE USING (current_user = 'dormouse_' || service);
+CREATE POLICY state_versions_own ON bus.state_versions FOR UPDATE USING (right(current_user, length(service) + 1) = '_' || service);
 ALTER TABLE bus.snapshots ENABLE ROW LEVEL SECURITY;
 CREATE POLICY snapshots_read ON bus.snapshots FOR SELECT
-    USING (current_user IN ('dormouse_' || service, 'dormouse_ops'));
+    USING (right(current_user, length(service) + 1) = '_' || service OR right(current_user, 4) = '_ops');
 ALTER TABLE bus.token_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY token_keys_read ON bus.token_keys FOR SELECT USING (true);
-CREATE POLICY token_keys_write ON bus.token_keys FOR INSERT WITH CHECK (current_user = 'dormouse_' || issuer);
-CREATE POLICY token_keys_delete ON bus.token_keys FOR DELETE USING (current_user = 'dormouse_' || issuer);
+CREATE POLICY token_keys_write ON bus.token_keys FOR INSERT WITH CHECK (right(current_user, length(issuer) + 1) = '_' || issuer);
+CREATE POLICY token_keys_delete ON bus.token_keys FOR DELETE USING (right(current_user, length(issuer) + 1) = '_' || issuer);
 ALTER TABLE bus.signing_keys ENABLE ROW LEVEL SECURITY;
 CREATE POLICY signing_keys_own ON bus.signing_keys
-    USING (current_user = 'dormouse_' || issuer) WITH CHECK (current_user = 'dormouse_' || issuer);
+    USING (right(current_user, length(issuer) + 1) = '_' || issuer) WITH CHECK (right(current_user, length(issuer) + 1) = '_' || issuer);
 
 -- Creates the tables of yesterday, today and the next days if they are missing. Returns the number of new tables. It
 -- runs with the rights of its owner, because services may not create tables.
@@ -540,7 +542,7 @@ BEGIN
                 WHERE l.pid = w.pid AND c.relnamespace = 'bus'::regnamespace
                     -- A session that waits for a row holds the row's lock, or waits for that lock.
                     AND (l.locktype = 'tuple' OR NOT l.granted))
-            AND b.pid = blocking.pid AND b.datname = current_database() AND b.usename ^@ 'dormouse_'
+            AND b.pid = blocking.pid AND b.datname = current_database() AND b.usename ^@ (SELECT s.role_prefix || '_' FROM bus.settings AS s)
             AND b.wait_event_type IS DISTINCT FROM 'Lock'
             AND b.state_change < clock_timestamp()
                 - make_interval(secs => greatest(idle_seconds, 1) * CASE WHEN b.wait_event_type = 'Client' THEN 1 ELSE 3 END)

@@ -6,7 +6,7 @@ CREATE TABLE bus.audit (
     -- Real time by the database's clock, in whole milliseconds as in documents.
     at timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
     -- A role can't set this column, so a service writes only in its own name.
-    service text NOT NULL DEFAULT regexp_replace(current_user::text, '^dormouse_', ''),
+    service text NOT NULL DEFAULT regexp_replace(current_user::text, '^.*_', ''),
     actor_kind text NOT NULL,
     -- The name of an operator's key, a device, or a fleet. Null if unknown.
     actor text,
@@ -26,5 +26,5 @@ CREATE INDEX audit_actor_at_id_idx ON bus.audit (actor, at, id) WHERE actor IS N
 CREATE INDEX audit_subject_at_id_idx ON bus.audit (subject, at, id) WHERE subject IS NOT NULL;
 
 ALTER TABLE bus.audit ENABLE ROW LEVEL SECURITY;
-CREATE POLICY audit_read ON bus.audit FOR SELECT USING (current_user = 'dormouse_ops');
-CREATE POLICY audit_append ON bus.audit FOR INSERT WITH CHECK (current_user = 'dormouse_' || service);
+CREATE POLICY audit_read ON bus.audit FOR SELECT USING (right(current_user, 4) = '_ops');
+CREATE POLICY audit_append ON bus.audit FOR INSERT WITH CHECK (right(current_user, length(service) + 1) = '_' || service);

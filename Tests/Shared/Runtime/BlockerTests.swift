@@ -12,8 +12,10 @@ import Testing
 
     /// Its pipeline has locked the partition's head and does not end. No timeout of the server runs.
     @Test func `a client that stops in the middle of a pipeline does not block the other services`() async throws {
-        let fixture = try await RuntimeFixture()
-        try await fixture.addService("other", password: "other")
+        // Of its own, because roles and their passwords belong to the whole cluster.
+        let fixture = try await RuntimeFixture(try await PrivateCluster.make(fsync: false))
+        try await fixture.addService("other")
+        try await fixture.cluster.sql("ALTER ROLE dormouse_other PASSWORD 'other'")
         let proxy = try await TCPProxy.start(port: fixture.cluster.port)
         let address = "127.0.0.1:\(proxy.port)/\(fixture.database)?sslmode=disable&gssencmode=disable"
         let stopped = try await Connection.open(
@@ -51,6 +53,7 @@ import Testing
         await pipeline
         try await proxy.stop()
         await fixture.pool.close()
+        try await fixture.cluster.destroy()
     }
 
     @Test func `a partition that another session blocks is reported`() async throws {
@@ -91,7 +94,7 @@ import Testing
     ])
     func `a session is ended only if all conditions hold`(_ blocker: Blocker) async throws {
         let fixture = try await RuntimeFixture()
-        try await fixture.addService("other", password: "other")
+        try await fixture.addService("other")
         try await fixture.cluster.sql(
             """
             GRANT ALL ON SCHEMA counter TO dormouse_other;
@@ -118,7 +121,7 @@ import Testing
 
     @Test func `only the first session in a chain of waits is ended`() async throws {
         let fixture = try await RuntimeFixture()
-        try await fixture.addService("other", password: "other")
+        try await fixture.addService("other")
         let holder = try await fixture.connection(as: "dormouse_other")
         let waiting = [
             try await fixture.connection(as: "dormouse_counter"), try await fixture.connection(as: "dormouse_counter"),
@@ -157,7 +160,11 @@ import Testing
         #expect(error?.sqlState == "42501")
         #expect(error.map { String(reflecting: $0).contains("GRANT pg_read_all_stats, pg_signal_backend") } == true)
         try await fixture.cluster.sql(
-            "GRANT pg_read_all_stats, pg_signal_backend TO plain_owner", database: fixture.database)
+            """
+            GRANT pg_read_all_stats, pg_signal_backend TO plain_owner;
+            GRANT USAGE ON SCHEMA bus TO plain_owner;
+            GRANT SELECT ON bus.settings TO plain_owner;
+            """, database: fixture.database)
         #expect(try await connection.execute(Query(BlockerWatch.end, [.double(0)])).isEmpty)
         await connection.close()
         await fixture.pool.close()
@@ -182,8 +189,8 @@ import Testing
 
 extension RuntimeFixture {
     /// The role of another service of the log.
-    func addService(_ name: String, password: String) async throws {
-        try await pool.withConnection { try await LogSchema.grant(service: name, password: password, $0) }
+    func addService(_ name: String) async throws {
+        try await pool.withConnection { try await LogSchema.grant(service: name, password: nil, $0) }
         // It appends under its own name only, but it takes the same locks.
         try await cluster.sql(
             "GRANT UPDATE ON bus.partitions TO dormouse_\(name), dormouse_counter", database: database)

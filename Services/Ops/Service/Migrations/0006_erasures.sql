@@ -2,7 +2,7 @@
 -- The requests to erase the history of a device, and what `ops` keeps of its history.
 
 -- Adds the requests of a batch of events with these types to bus.erasures. A repeated request erases what has come since.
-CREATE FUNCTION ops.note_erasures(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
+CREATE OR REPLACE FUNCTION ops.note_erasures(partitions integer[], lows bigint[], highs bigint[], types text[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
     IF NOT 'lifecycle.device.erased' = ANY (types) THEN RETURN; END IF;
@@ -19,7 +19,7 @@ END $$;
 REVOKE ALL ON FUNCTION ops.note_erasures(integer[], bigint[], bigint[], text[]) FROM PUBLIC;
 
 -- Deletes the notifications of an erased history.
-CREATE FUNCTION ops.erase_device(erased_partition integer, erased_key text, up_to bigint, requested_at timestamptz)
+CREATE OR REPLACE FUNCTION ops.erase_device(erased_partition integer, erased_key text, up_to bigint, requested_at timestamptz)
 RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $$
     DELETE FROM ops.known_pushes AS p
     WHERE p.partition = erased_partition AND p.key = erased_key AND p.log_offset <= up_to

@@ -4,8 +4,6 @@ import Postgres
 
 /// The schema `ops`: counts, the current state of devices and apps, and the views for SQL tools.
 enum OpsSchema {
-    /// The role of SQL tools such as Grafana. It can read only the views.
-    static let dashboardsRole = "dashboards"
     /// The views of the schema. They are documented and stay stable.
     static let views = [
         "events", "devices", "app_states", "wakes", "notifications", "pushes", "transfers", "rates", "audit",
@@ -26,19 +24,21 @@ enum OpsSchema {
     static func migrator() throws -> Migrator { Migrator(schema: "ops", migrations: try migrations()) }
 
     /// Creates or updates the schema, and grants rights to the roles. Needs the log and the role of `ops`.
-    static func migrate(_ connection: Connection, dashboardsPassword: String?, logger: Logger) async throws {
+    static func migrate(
+        _ connection: Connection, dashboardsPassword: String?, roles: LogRoles = .standard, logger: Logger
+    ) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
-        let ops = LogSchema.operatorsRole
+        let (ops, dashboards) = (roles.operators, roles.dashboards)
         try await LogSchema.grant(
-            role: dashboardsRole, password: dashboardsPassword,
+            role: dashboards, password: dashboardsPassword,
             """
-            ALTER ROLE \(dashboardsRole) SET default_transaction_read_only = on;
-            ALTER ROLE \(dashboardsRole) SET statement_timeout = '15s';
-            ALTER ROLE \(dashboardsRole) SET idle_in_transaction_session_timeout = '5s';
-            ALTER ROLE \(dashboardsRole) SET jit = off;
-            ALTER ROLE \(dashboardsRole) CONNECTION LIMIT 20;
-            GRANT USAGE ON SCHEMA ops TO \(dashboardsRole), \(ops);
-            GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboardsRole);
+            ALTER ROLE \(dashboards) SET default_transaction_read_only = on;
+            ALTER ROLE \(dashboards) SET statement_timeout = '15s';
+            ALTER ROLE \(dashboards) SET idle_in_transaction_session_timeout = '5s';
+            ALTER ROLE \(dashboards) SET jit = off;
+            ALTER ROLE \(dashboards) CONNECTION LIMIT 20;
+            GRANT USAGE ON SCHEMA ops TO \(dashboards), \(ops);
+            GRANT SELECT ON \(views.map { "ops.\($0)" }.joined(separator: ", ")) TO \(dashboards);
             GRANT SELECT ON ops.migrations, ops.counts, ops.known_apps, ops.known_devices, ops.known_pushes,
                 ops.fleet_devices, ops.blocks, ops.block_groups, ops.block_types, ops.totals TO \(ops);
             GRANT EXECUTE ON FUNCTION ops.count_events(integer, integer), ops.prune_counts(),

@@ -1,3 +1,4 @@
+import EventLog
 import Foundation
 import Logging
 import Postgres
@@ -10,7 +11,7 @@ import Testing
 @Suite("The role dashboards", .tags(.database), .timeLimit(.minutes(5))) struct DashboardsRoleTests {
     private func run(_ body: @Sendable @escaping (OpsFixture, ConnectionPool) async throws -> Void) async throws {
         try await OpsFixture.run { fixture in
-            let options = try ConnectionOptions(url: fixture.url + OpsSchema.dashboardsRole, target: .any)
+            let options = try ConnectionOptions(url: fixture.url + LogRoles.standard.dashboards, target: .any)
             let pool = ConnectionPool(options, size: 1, logger: fixture.logger)
             do { try await body(fixture, pool) } catch {
                 await pool.close()

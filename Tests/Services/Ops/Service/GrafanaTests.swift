@@ -1,3 +1,4 @@
+import EventLog
 import Foundation
 import Postgres
 import Records
@@ -29,7 +30,7 @@ import Testing
         try await OpsFixture.run { fixture in
             try await fixture.append("lifecycle.app.woken", to: "d1", app: "mail", data: #"{"reason":"push"}"#)
             try await fixture.count()
-            let options = try ConnectionOptions(url: fixture.url + OpsSchema.dashboardsRole, target: .any)
+            let options = try ConnectionOptions(url: fixture.url + LogRoles.standard.dashboards, target: .any)
             let pool = ConnectionPool(options, size: 1, logger: fixture.logger)
             for (place, sql) in queries {
                 let query = sql.replacing(

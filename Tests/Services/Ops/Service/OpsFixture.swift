@@ -80,7 +80,7 @@ struct OpsFixture: Sendable {
         if virtual { try await LogSchema.makeClockVirtual(connection) }
         // The role has the same rights as in production.
         let url = "postgresql:///\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&user="
-        let role = url + LogSchema.operatorsRole
+        let role = url + LogRoles.standard.operators
         await connection.close()
         let ops = ConnectionPool(try ConnectionOptions(url: role), size: 4, logger: logger)
         let owner = ConnectionPool(options, size: 4, logger: logger)
