@@ -198,7 +198,10 @@ targets += [
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
     library(
         "Attack", "Tests/Attack",
-        client + ["Records", "Contracts", "Postgres", "EventLog", "Crypto", "NIOPosix", "NIOSSL", "Logging"],
+        client + [
+            "Records", "Contracts", "Postgres", "EventLog", "Crypto", "NIOPosix", "NIOSSL", "NIOHTTP2", "NIOHPACK",
+            "Logging",
+        ],
         exclude: ["README.md"]),
     executable(
         "benchmarks", "Tests/Benchmarks",

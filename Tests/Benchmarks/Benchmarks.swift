@@ -6,7 +6,8 @@ import Foundation
 struct Benchmarks: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "benchmarks", abstract: "Measures and attacks Dormouse on this machine.",
-        subcommands: [Measure.self, WholeSuite.self, AttackSuite.self, KnownToAll.self], defaultSubcommand: Measure.self
+        subcommands: [Measure.self, WholeSuite.self, AttackSuite.self, HostileCrowds.self, KnownToAll.self],
+        defaultSubcommand: Measure.self
     )
 }
 

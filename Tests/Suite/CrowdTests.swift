@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import NIOCore
 import NIOPosix
 import TestSupport
@@ -41,13 +40,6 @@ import Testing
         try await channel.writeAndFlush(ByteBuffer(string: "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"))
         try await answered.value()
         return channel
-    }
-
-    private func allowManyFiles() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     private final class FirstAnswer: ChannelInboundHandler, Sendable {

@@ -3,13 +3,19 @@ import Foundation
 import HTTPTypes
 import Identity
 import NIOCore
+import Synchronization
 
 extension DigestAlgorithm {
     /// The largest number of bytes that is read for a digest. More would let readers overload the disk.
     static let longestPart = 64 << 20
+    /// The largest number of bytes whose digest is read beside any number of others.
+    private static let shortPart = 1 << 20
+    /// The digests of longer parts that are read at a time. More would take the processors from other requests.
+    private static let mostReads = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
+    private static let reads = Mutex(0)
 
-    /// Returns the digest of a whole file. SHA-256 is stored with the file. A longer file gets it for every algorithm,
-    /// because a preference does not bind the server (RFC 9530 section 4).
+    /// Returns the digest of a whole file. SHA-256 is stored with the file. A file whose digest is not read gets it for
+    /// every algorithm, because a preference does not bind the server (RFC 9530 section 4).
     func field(of content: StoredContent, _ file: FilePiece) async throws -> String {
         if self != .sha256, let read = try await field(of: [.file(file)]) { return read }
         return Self.sha256.field([UInt8](hexadecimal: content.sha256) ?? [])
@@ -17,9 +23,22 @@ extension DigestAlgorithm {
 
     /// Reads a body and returns its digest.
     ///
-    /// - Returns: nil for a body of more than ``longestPart`` bytes.
+    /// - Returns: nil for a body of more than ``longestPart`` bytes, and for a long one while others are read.
     func field(of pieces: [BodyPiece]) async throws -> String? {
-        guard pieces.reduce(0, { $0 + $1.length }) <= Self.longestPart else { return nil }
+        let length = pieces.reduce(0) { $0 + $1.length }
+        guard length <= Self.longestPart else { return nil }
+        guard length > Self.shortPart else { return try await read(pieces) }
+        let isFirst = Self.reads.withLock { reads in
+            guard reads < Self.mostReads else { return false }
+            reads += 1
+            return true
+        }
+        guard isFirst else { return nil }
+        defer { Self.reads.withLock { $0 -= 1 } }
+        return try await read(pieces)
+    }
+
+    private func read(_ pieces: [BodyPiece]) async throws -> String {
         switch self {
         case .sha256: return field(Array(try await digest(of: pieces, SHA256())))
         case .sha512: return field(Array(try await digest(of: pieces, SHA512())))

@@ -1,0 +1,109 @@
+import AsyncHTTPClient
+import Attack
+import Foundation
+import Glibc
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// Thousands of hostile connections of one kind: other callers get their answers, and the services stay ready.
+///
+/// The test judges outcomes only. `benchmarks hostile` measures rates and latencies.
+@Suite("Hostile crowds", .tags(.database, .processes), .serialized, .timeLimit(.minutes(10))) struct HostileCrowdTests {
+    private static let count = 2000
+    private static let app = "com.example.app"
+
+    @Test func `a crowd takes nothing from other callers`() async throws {
+        allowManyFiles()
+        let suite = try await RunningSuite.start()
+        let targets = try await targets(of: suite)
+        let honest = try await devices(of: suite)
+        for kind in HostileCrowd.Kind.allCases {
+            let crowd = try HostileCrowd(kind, count: Self.count, targets)
+            try await crowd.gather()
+            try await work(honest, in: suite, beside: kind)
+            // What the crowd gets: a refusal, the end of the connection, or the answer that it may have.
+            let expected = Self.answers(to: kind)
+            try await eventually(within: 60, describe: "the crowd of \(kind.rawValue) is answered") {
+                crowd.answers.keys.contains { expected.contains($0) }
+            }
+            #expect(Set(crowd.answers.keys).isSubset(of: expected), "\(kind.rawValue): \(crowd.answers)")
+            for service in SuiteService.allCases {
+                let ready = try await suite.send(.GET, service, "/readyz")
+                #expect(ready.status == 200, "\(service) beside \(kind.rawValue): \(ready)")
+            }
+            await crowd.leave()
+            #expect(crowd.open == 0)
+        }
+        try await work(honest, in: suite, beside: nil)
+        _ = try await LogAudit.run(suite)
+        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        try await suite.cluster.destroy()
+    }
+
+    /// The statuses that a crowd may get; 0 is a closed connection.
+    private static func answers(to kind: HostileCrowd.Kind) -> Set<Int> {
+        switch kind {
+        case .garbageTokens: [401, 429]
+        case .drippedBodies: [400, 408, 429, 503, 0]
+        case .longPolls: [200, 429, 503]
+        case .silentTLS: [0]
+        case .refusedHTTP2: [403, 0]
+        case .wantedDigests: [206, 429, 503]
+        }
+    }
+
+    /// Registers the device of the crowd, and uploads a large file.
+    private func targets(of suite: RunningSuite) async throws -> HostileCrowd.Targets {
+        let made = try await suite.call(.PUT, .lifecycle, "/v1/devices/hostile", ["profile": "ios18"])
+        var upload = suite.request(.PUT, .transfer, "/content/film")
+        upload.body = .bytes([UInt8](repeating: 7, count: 16 << 20))
+        #expect(try await suite.send(upload).status < 300)
+        let apns = Int(suite.apnsAddress.split(separator: ":").last ?? "") ?? 0
+        return HostileCrowd.Targets(
+            lifecycle: suite.port(.lifecycle), push: suite.port(.push), apns: apns, transfer: suite.port(.transfer),
+            device: "hostile", token: try #require(made.json["token"]?.string), content: "/content/film")
+    }
+
+    /// Registers honest devices with a running app.
+    private func devices(of suite: RunningSuite) async throws -> [(name: String, token: String)] {
+        var made: [(name: String, token: String)] = []
+        for number in 1...4 {
+            let device = "/v1/devices/honest-\(number)"
+            let registered = try await suite.call(.PUT, .lifecycle, device, ["profile": "ios18"])
+            let token = try #require(registered.json["token"]?.string)
+            try await suite.call(.PUT, .lifecycle, "\(device)/apps/\(Self.app)", [:], as: token)
+            made.append((device, token))
+        }
+        return made
+    }
+
+    /// Each device opens and leaves its app, and asks every service. Each request succeeds, without a retry.
+    private func work(
+        _ devices: [(name: String, token: String)], in suite: RunningSuite, beside kind: HostileCrowd.Kind?
+    ) async throws {
+        let crowd = kind?.rawValue ?? "nobody"
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (device, token) in devices {
+                group.addTask {
+                    let app = "\(device)/apps/\(Self.app)"
+                    for event in ["launch", "home", "open", "home"] {
+                        let answer = try await suite.send(
+                            .POST, .lifecycle, app + "/transitions", ["event": .string(event)], as: token)
+                        #expect([200, 409].contains(answer.status), "\(event) beside \(crowd): \(answer)")
+                    }
+                    for (service, path) in [
+                        (SuiteService.fetch, app + "/forecast"), (.push, app + "/explain"),
+                        (.transfer, app + "/sessions"),
+                    ] {
+                        let answer = try await suite.send(.GET, service, path, as: token)
+                        #expect(answer.status == 200, "\(service) beside \(crowd): \(answer)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await suite.send(.GET, .ops, "/v1/devices").status == 200, "ops beside \(crowd)")
+    }
+}
