@@ -22,7 +22,7 @@ public struct Event: Sendable, Equatable {
     /// The id of the event that caused this one; nil if a command or a deadline caused it.
     public var causation: UUID?
     public var traceparent: String?
-    /// Who sent the command that caused it, such as `operator:alice`; nil if another event or a deadline caused it.
+    /// The sender of the command that caused it, such as `operator:alice`; nil if another event or a deadline caused it.
     public var actor: String?
     /// JSON text with sorted members. An event with its data in memory encodes it at each access.
     public var data: [UInt8] {

@@ -14,7 +14,7 @@ public struct Origin: Sendable, Equatable {
     public var causation: UUID?
     /// The W3C trace context of the request.
     public var traceparent: String?
-    /// Who sent the command, such as `operator:alice`; nil for events and deadlines.
+    /// The sender of the command, such as `operator:alice`; nil for events and deadlines.
     public var actor: String?
     /// Whether every process derives the same id for the same input.
     public let isDerived: Bool

@@ -7,7 +7,7 @@ public import Machines
 public struct Requester: Sendable {
     /// The W3C trace context of the request; nil if the client sent none.
     public var traceparent: String?
-    /// Who sends, such as `operator:alice`; nil for the service itself.
+    /// The sender, such as `operator:alice`; nil for the service itself.
     public var actor: String?
 
     public init(traceparent: String? = nil, actor: String? = nil) {

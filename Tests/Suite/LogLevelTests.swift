@@ -38,7 +38,7 @@ import Testing
         try await suite.cluster.destroy()
     }
 
-    /// What is refused changes nothing.
+    /// A refused request changes nothing.
     private func refusals(_ suite: RunningSuite, _ service: SuiteService) async throws {
         let reader = try await suite.send(
             .PUT, service, Self.path, ["level": "debug"], as: RunningSuite.readersKey)

@@ -27,7 +27,7 @@ public struct BuiltInAnswers: Record, Equatable {
     /// The time in seconds from the call of a handler to its return. A handler that takes longer than its limit misses
     /// the limit.
     public var after: Defaulted<Interval> = Interval.seconds(1)
-    /// Who answers.
+    /// The one who answers.
     public var by: Defaulted<BuiltInAnswerer> = BuiltInAnswerer.suite
     /// The result of wakes. A task succeeds unless it is `failed`.
     public var result: Defaulted<WakeResult> = WakeResult.newData
@@ -37,7 +37,7 @@ public struct BuiltInAnswers: Record, Equatable {
     }
 }
 
-/// Who answers the orders to the apps of a built-in device.
+/// The one who answers the orders to the apps of a built-in device.
 public enum BuiltInAnswerer: String, WireEnum {
     /// The suite, while no client holds the device's stream of orders.
     case suite

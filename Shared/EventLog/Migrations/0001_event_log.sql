@@ -46,7 +46,7 @@ CREATE TABLE bus.events (
     correlationid uuid NOT NULL,
     causationid uuid,
     traceparent text,
-    -- Who sent the command, such as operator:alice. Null if another event or a deadline caused the event.
+    -- The sender of the command, such as operator:alice. Null if another event or a deadline caused the event.
     actor text,
     -- json, not jsonb: PostgreSQL keeps the text byte for byte.
     data json NOT NULL,
