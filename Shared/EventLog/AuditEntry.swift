@@ -29,6 +29,8 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case signingKeyRotated = "signingKey.rotated"
     /// The older keys that signed tokens were deleted.
     case signingKeyRemoved = "signingKey.removed"
+    /// A process read another file of operators' keys.
+    case operatorKeysReloaded = "operatorKeys.reloaded"
     /// The log level of a process was set.
     case logLevelSet = "logLevel.set"
     /// A credential was refused.

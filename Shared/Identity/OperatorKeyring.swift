@@ -30,21 +30,26 @@ public final class OperatorKeyring: Sendable {
     }
 
     /// Replaces all keys, and ends the streams of keys that are no longer valid or have other scopes.
-    public func replace(with keys: OperatorKeys) {
+    ///
+    /// - Returns: the names whose keys differ.
+    @discardableResult
+    public func replace(with keys: OperatorKeys) -> OperatorKeys.Changes {
         let now = clock.now
-        let ended = state.withLock { state -> [Watch] in
+        let (ended, changes) = state.withLock { state -> ([Watch], OperatorKeys.Changes) in
+            let changes = state.keys.changes(to: keys)
             let ended = state.watches.filter { _, watch in
                 let before = state.keys.caller(presenting: watch.credential, at: now)
                 return before == nil || keys.caller(presenting: watch.credential, at: now) != before
             }
             state.keys = keys
-            return Array(ended.values)
+            return (Array(ended.values), changes)
         }
         // Outside of the lock, because the end of a watch takes it.
         for watch in ended {
             watch.end.yield()
             watch.end.finish()
         }
+        return changes
     }
 
     /// Returns a stream with one element when a key is no longer valid, at once if it is not. Its release ends the watch.

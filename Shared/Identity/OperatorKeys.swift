@@ -47,6 +47,31 @@ public struct OperatorKeys: Sendable, Equatable {
         self.keys = keys
     }
 
+    /// The names of keys that differ between two files, in alphabetical order.
+    public struct Changes: Sendable, Equatable {
+        public var added: [String] = []
+        public var removed: [String] = []
+        /// The names whose keys, scopes or expiries differ.
+        public var changed: [String] = []
+
+        public var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty }
+    }
+
+    /// Returns what a later file changes. A name may have several keys.
+    public func changes(to later: OperatorKeys) -> Changes {
+        let (before, after) = (
+            Dictionary(grouping: keys, by: \.name), Dictionary(grouping: later.keys, by: \.name)
+        )
+        var changes = Changes()
+        for name in Set(before.keys).union(after.keys).sorted() {
+            guard let former = before[name] else { changes.added.append(name); continue }
+            guard let next = after[name] else { changes.removed.append(name); continue }
+            let isSame = former.count == next.count && former.allSatisfy(next.contains)
+            if !isSame { changes.changed.append(name) }
+        }
+        return changes
+    }
+
     /// Returns the line of a key file for a key.
     public static func line(name: String, scopes: Set<Caller.Scope>, key: String) -> String {
         let hash = SHA256.hash(data: Array(key.utf8)).map { byte in

@@ -132,7 +132,7 @@ public struct ServiceBase: Sendable {
             revoked, pool: pool, partitions: configuration.partitions, updates: updates,
             storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
-        let operatorKeys = try OperatorKeyFile(configuration, logger: logger)
+        let operatorKeys = try OperatorKeyFile(configuration, logger: logger) { _ = try await pool.execute($0.query) }
         let refused = RefusedCredentials()
         let authenticator = Authenticator(
             operators: operatorKeys.keyring, tokens: keyring.verifier, revoked: revoked,

@@ -82,6 +82,9 @@ final class RunningSuite: Sendable {
         for service in SuiteService.allCases { try write("secret-of-\(service.rawValue)", to: service.rawValue) }
     }
 
+    /// Replaces the file with the operators' keys.
+    func write(operatorKeys lines: [String]) throws { try write(lines.joined(separator: "\n"), to: "operator-keys") }
+
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     func port(_ service: SuiteService) -> Int { ports[service] ?? 0 }

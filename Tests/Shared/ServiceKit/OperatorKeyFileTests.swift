@@ -1,6 +1,9 @@
+import EventLog
 import Foundation
 @testable import Identity
 import Logging
+import Records
+import Synchronization
 import Telemetry
 import TestSupport
 import Testing
@@ -17,9 +20,50 @@ import Timeline
         OperatorKeys.line(name: name, scopes: scopes, key: "\(name)'s key")
     }
 
+    /// The audit trail, whose database may be away.
+    private final class Rows: Sendable {
+        private let state = Mutex<(rows: [AuditEntry], isAway: Bool)>(([], false))
+        var all: [AuditEntry] { state.withLock { $0.rows } }
+        func set(isAway: Bool) { state.withLock { $0.isAway = isAway } }
+        func add(_ entry: AuditEntry) throws {
+            try state.withLock { state in
+                if state.isAway { throw CancellationError() }
+                state.rows.append(entry)
+            }
+        }
+    }
+
+    @Test func `each change leaves a row with the names of the keys, once the database answers`() async throws {
+        let rows = Rows()
+        let names = ["alice", "bob", "carol"]
+        try await withFile(names.map { Self.line($0) }, rows: rows) { file, _, write in
+            rows.set(isAway: true)
+            let changed = [Self.line("bob", [.read]), Self.line("carol"), Self.line("dan")]
+            try write(changed.joined(separator: "\n"))
+            file.reload()
+            await file.writeEntries()
+            try write("nonsense")
+            file.reload()
+            await file.writeEntries()
+            #expect(rows.all.isEmpty)
+            rows.set(isAway: false)
+            // The same keys in another order are no change.
+            let reordered = [Self.line("carol"), Self.line("dan"), Self.line("bob", [.read])]
+            try write(reordered.joined(separator: "\n"))
+            file.reload()
+            await file.writeEntries()
+            await file.writeEntries()
+            #expect(rows.all.count == 1)
+            let row = try #require(rows.all.first)
+            #expect(row.action == .operatorKeysReloaded && row.subject == "operatorKeys")
+            #expect(row.details == ["added": ["dan"], "changed": ["bob"], "removed": ["alice"]])
+        }
+    }
+
     /// Calls the body with a key file, and a function that rewrites it.
     private func withFile(
-        _ lines: [String], _ body: (OperatorKeyFile, LogLines, (String) throws -> Void) async throws -> Void
+        _ lines: [String], rows: Rows = Rows(),
+        _ body: (OperatorKeyFile, LogLines, (String) throws -> Void) async throws -> Void
     ) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: path) }
@@ -30,7 +74,8 @@ import Timeline
             LogOutput(label: "keys", level: .info, format: .json, write: log.append)
         }
         let configuration = ServiceConfiguration(SettingsReader(["OPERATOR_KEY_FILE": path.path]), port: 1)
-        try await body(try OperatorKeyFile(configuration, logger: logger), log, write)
+        let file = try OperatorKeyFile(configuration, logger: logger) { try rows.add($0) }
+        try await body(file, log, write)
     }
 
     @Test func `a new key is valid and a removed key invalid after the next reading`() async throws {
