@@ -8,11 +8,8 @@ import Synchronization
 extension DigestAlgorithm {
     /// The largest number of bytes that is read for a digest. More would let readers overload the disk.
     static let longestPart = 64 << 20
-    /// The largest number of bytes whose digest is read beside any number of others.
-    private static let shortPart = 1 << 20
-    /// The digests of longer parts that are read at a time. More would take the processors from other requests.
-    private static let mostReads = max(1, ProcessInfo.processInfo.activeProcessorCount / 2)
-    private static let reads = Mutex(0)
+    /// The largest number of bytes that is read without a turn.
+    static let shortPart = 1 << 20
 
     /// Returns the digest of a whole file. SHA-256 is stored with the file. A file whose digest is not read gets it for
     /// every algorithm, because a preference does not bind the server (RFC 9530 section 4).
@@ -24,17 +21,12 @@ extension DigestAlgorithm {
     /// Reads a body and returns its digest.
     ///
     /// - Returns: nil for a body of more than ``longestPart`` bytes, and for a long one while others are read.
-    func field(of pieces: [BodyPiece]) async throws -> String? {
+    func field(of pieces: [BodyPiece], turns: DigestTurns = .shared) async throws -> String? {
         let length = pieces.reduce(0) { $0 + $1.length }
         guard length <= Self.longestPart else { return nil }
         guard length > Self.shortPart else { return try await read(pieces) }
-        let isFirst = Self.reads.withLock { reads in
-            guard reads < Self.mostReads else { return false }
-            reads += 1
-            return true
-        }
-        guard isFirst else { return nil }
-        defer { Self.reads.withLock { $0 -= 1 } }
+        guard turns.take() else { return nil }
+        defer { turns.giveBack() }
         return try await read(pieces)
     }
 
@@ -57,6 +49,26 @@ extension DigestAlgorithm {
 
     /// Returns a dictionary of one byte sequence (RFC 9530 section 2).
     private func field(_ digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
+}
+
+/// The digests of long bodies that are read at a time. More would take the processors from other requests.
+final class DigestTurns: Sendable {
+    static let shared = DigestTurns(max(1, ProcessInfo.processInfo.activeProcessorCount / 2))
+
+    private let left: Mutex<Int>
+
+    init(_ count: Int) { left = Mutex(count) }
+
+    /// Returns whether the caller may read a digest now. It gives its turn back at the end.
+    func take() -> Bool {
+        left.withLock { left in
+            guard left > 0 else { return false }
+            left -= 1
+            return true
+        }
+    }
+
+    func giveBack() { left.withLock { $0 += 1 } }
 }
 
 extension HTTPField.Name {
