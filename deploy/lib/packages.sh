@@ -42,7 +42,8 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, python, promtool and browser.
+# need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, packaging, python,
+# promtool and browser.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -60,6 +61,11 @@ need_packages() {
                 command -v aria2c >/dev/null || missing+=(aria2)
                 ;;
             promtool) command -v promtool >/dev/null || missing+=(prometheus) ;;
+            packaging)
+                command -v dpkg-shlibdeps >/dev/null || missing+=(dpkg-dev)
+                command -v strip >/dev/null || missing+=(binutils)
+                command -v python3 >/dev/null || missing+=(python3)
+                ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)
                 # On Debian, venv is in a separate package.

@@ -1,6 +1,8 @@
 import HTTPKit
 import Hummingbird
 import Identity
+import LifecycleCore
+import Machines
 import NIOHTTP1
 import Records
 import ServiceKit
@@ -10,6 +12,8 @@ import ServiceKit
 /// Only the service knows its settings, so `ops` does not compute these documents from the log.
 struct OutlookRoutes: Sendable {
     private static let app = "/v1/devices/{device}/apps/{app}"
+    /// The refusals of the services.
+    private static let unknown = [LifecycleRefusal.deviceNotRegistered, .appNotInstalled("…")].map(\.problem)
     let services: ParkedRoutes
 
     func add(to table: inout RouteTable) {
@@ -20,7 +24,7 @@ struct OutlookRoutes: Sendable {
         for (service, name, summary) in documents {
             table.add(
                 .get, Self.app + "/" + name, summary, .scope(.read), .answers(JSON.self),
-                .refuses([.notFound, .serviceUnreachable, .orderUnderWay])
+                .refuses([.notFound, .serviceUnreachable, .orderUnderWay] + Self.unknown)
             ) { call in
                 let (device, app) = (try call.identifier("device"), try call.identifier("app"))
                 return try await services.forward(

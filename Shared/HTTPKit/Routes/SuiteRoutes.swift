@@ -82,6 +82,7 @@ public enum SuiteRoutes {
         /v1/devices/{device}/apps/{app}/wakes/{wake}/completion POST
         /v1/devices/{device}/apps/{app}/wakes/{wake}/progress PUT
         /v1/devices/{device}/conditions PATCH
+        /v1/devices/{device}/erasure POST
         /v1/devices/{device}/health-samples POST
         /v1/devices/{device}/interruptions POST
         /v1/devices/{device}/orders GET
@@ -186,6 +187,7 @@ public enum SuiteRoutes {
         /v1/devices GET
         /v1/devices/{device}/apps/{app}/explain GET
         /v1/devices/{device}/apps/{app}/forecast GET
+        /v1/devices/{device}/erasure GET
         /v1/devices/{device}/state GET
         /v1/devices/{device}/timeline GET
         /v1/events GET

@@ -1,0 +1,124 @@
+import Foundation
+import Records
+import TestSupport
+import Testing
+
+/// `deploy/release`, with scripts in place of the executables.
+@Suite("Releases", .tags(.processes), .timeLimit(.minutes(5))) struct ReleaseTests {
+    private static let script = Repository.file("deploy/release").path
+    private static let programs = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
+
+    @Test func `a release has a tarball, a package, a bill of materials and checksums, the same each time`()
+        async throws
+    {
+        let version = try Self.version()
+        try await Self.inFolder { folder in
+            let first = folder.appending(path: "first")
+            let binaries = try Self.binaries(in: folder, version: version)
+            try await Self.run(Self.script, ["--binaries", binaries, "--output", first.path])
+            let names = try FileManager.default.contentsOfDirectory(atPath: first.path).sorted()
+            let tarball = try #require(names.first { $0.hasSuffix(".tar.gz") })
+            let package = try #require(names.first { $0.hasSuffix(".deb") })
+            #expect(names.count == 4 && names.allSatisfy { $0.contains(version) }, "\(names)")
+            let checked = try await Self.run(
+                "/bin/sh", ["-c", "cd '\(first.path)' && sha256sum --check dormouse-\(version).sha256"])
+            #expect(checked.filter { $0.hasSuffix(": OK") }.count == 3, "\(checked)")
+
+            let packed = try await Self.run("/bin/tar", ["-tzf", first.appending(path: tarball).path])
+            for program in Self.programs { #expect(packed.contains { $0.hasSuffix("/bin/\(program)") }) }
+            #expect(packed.contains { $0.hasSuffix("/scenarios/morning-herd.yaml") })
+            try await checkPackage(first.appending(path: package).path, version: version)
+            try checkBill(first.appending(path: "dormouse-\(version).cdx.json"), version: version)
+
+            let second = folder.appending(path: "second")
+            try await Self.run(Self.script, ["--binaries", binaries, "--output", second.path])
+            for name in names {
+                let (one, other) = (first.appending(path: name), second.appending(path: name))
+                #expect(try Data(contentsOf: one) == Data(contentsOf: other), "\(name) differs")
+            }
+        }
+    }
+
+    @Test func `a missing or an old executable, and an unknown option, are refused`() async throws {
+        try await Self.inFolder { folder in
+            let binaries = try Self.binaries(in: folder, version: "0.0.1")
+            for (arguments, words) in [
+                (["--binaries", binaries], "is not of version"), (["--binaries", folder.path], "has no executable"),
+                (["--now"], "unknown option '--now'"), (["--output"], "--output takes a folder"),
+                (["--maintainer", "nobody"], "--maintainer takes a name and an address"),
+            ] {
+                let output = folder.appending(path: "out")
+                let process = try ChildProcess.start(
+                    Self.script, arguments + (arguments == ["--output"] ? [] : ["--output", output.path]))
+                #expect(try await process.exit(within: 60) == .exited(1))
+                #expect(process.errors.tail().contains(words), "\(arguments): \(process.errors.tail())")
+                #expect(!FileManager.default.fileExists(atPath: output.path))
+            }
+        }
+    }
+
+    private func checkPackage(_ package: String, version: String) async throws {
+        let fields = try await Self.run("/usr/bin/dpkg-deb", ["--field", package])
+        #expect(fields.contains("Version: \(version)") && fields.contains { $0.hasPrefix("Depends: libpq5") })
+        let content = try await Self.run("/usr/bin/dpkg-deb", ["--contents", package])
+        let files = content.compactMap { $0.split(separator: " ").last.map(String.init) }
+        for program in Self.programs { #expect(files.contains("./usr/lib/dormouse/\(program)")) }
+        for service in ["lifecycle", "fetch", "push", "transfer", "ops", "maintain"] {
+            #expect(files.contains("./lib/systemd/system/dormouse-\(service).service"), "\(service)")
+        }
+        #expect(content.allSatisfy { $0.contains(" root/root ") })
+        let path = "./lib/systemd/system/dormouse-push.service"
+        let unit = try await Self.run("/bin/sh", ["-c", "dpkg-deb --fsys-tarfile '\(package)' | tar -xO \(path)"])
+        #expect(unit.contains("ExecStart=/usr/lib/dormouse/push serve") && !unit.contains { $0.contains("@SERVICE") })
+    }
+
+    /// Every package that Package.swift names is in the bill, with a version and without a commit id.
+    private func checkBill(_ file: URL, version: String) throws {
+        let bill = try JSON(parsing: Array(Data(contentsOf: file)))
+        #expect(bill["bomFormat"] == "CycloneDX" && bill["metadata"]?["component"]?["version"] == .string(version))
+        let components = bill["components"]?.items ?? []
+        let manifest = try String(contentsOf: Repository.file("Package.swift"), encoding: .utf8)
+        let named = manifest.matches(of: /\("[\w-]+\/([\w-]+)", "\d/).map { $0.output.1.lowercased() }
+        let names = Set(components.compactMap { $0["name"]?.string })
+        #expect(named.count > 10 && Set(named).isSubset(of: names), "\(Set(named).subtracting(names))")
+        #expect(components.allSatisfy { $0["version"]?.string?.contains(".") == true })
+        #expect(try String(contentsOf: file, encoding: .utf8).firstMatch(of: /[0-9a-f]{40}/) == nil)
+    }
+
+    private static func version() throws -> String {
+        let source = try String(contentsOf: Repository.file("Shared/CommandLines/Version.swift"), encoding: .utf8)
+        return String(try #require(source.firstMatch(of: /current = "([^"]+)"/)).output.1)
+    }
+
+    /// Writes scripts that print a version.
+    private static func binaries(in folder: URL, version: String) throws -> String {
+        let binaries = folder.appending(path: "binaries")
+        try FileManager.default.createDirectory(at: binaries, withIntermediateDirectories: true)
+        for program in programs {
+            let path = binaries.appending(path: program).path
+            try "#!/bin/sh\necho \(program) \(version)\n".write(toFile: path, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        }
+        return binaries.path
+    }
+
+    private static func inFolder(_ body: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "release-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await body(folder)
+    }
+
+    /// Runs a program.
+    ///
+    /// - Returns: the lines of its output.
+    @discardableResult
+    private static func run(_ program: String, _ arguments: [String]) async throws -> [String] {
+        let process = try ChildProcess.start(program, arguments)
+        let status = try await process.exit(within: 120)
+        guard status == .exited(0) else {
+            throw Unexpected("\(program) \(arguments): \(status)\n\(process.output.tail())\n\(process.errors.tail())")
+        }
+        return process.output.lines
+    }
+}
