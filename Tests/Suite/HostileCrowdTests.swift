@@ -23,7 +23,7 @@ import Testing
             let crowd = try HostileCrowd(kind, count: Self.count, targets)
             try await crowd.gather()
             try await work(honest, in: suite, beside: kind)
-            // What the crowd gets: a refusal, the end of the connection, or the answer that it may have.
+            // The crowd gets a refusal, the end of the connection, or the answer that it may have.
             let expected = Self.answers(to: kind)
             try await eventually(within: 60, describe: "the crowd of \(kind.rawValue) is answered") {
                 crowd.answers.keys.contains { expected.contains($0) }

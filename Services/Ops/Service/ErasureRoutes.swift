@@ -34,6 +34,6 @@ struct Erasure: Record {
     var erasedAt: Instant?
     /// The time of the request.
     var requestedAt = Instant.epoch
-    /// What the erasure waits for, for example `consumer push`; nil if it waits for nothing.
+    /// The part that the erasure waits for, for example `consumer push`; nil if it waits for nothing.
     var waitsFor: String?
 }

@@ -12,7 +12,7 @@ CREATE TABLE bus.erasures (
     requested_at timestamptz NOT NULL,
     -- Real time. Null until the history is erased.
     erased_at timestamptz,
-    -- What the erasure waits for. Null if it waits for nothing.
+    -- The part that the erasure waits for, such as `consumer push`. Null if it waits for nothing.
     waits_for text,
     -- The number of events that lost their content.
     events bigint NOT NULL DEFAULT 0,
