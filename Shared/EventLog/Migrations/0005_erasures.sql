@@ -60,11 +60,9 @@ BEGIN
             SELECT l.id, l.log_offset FROM gone AS g JOIN later AS l ON l.causationid = g.id
         )
         SELECT array_agg(g.log_offset), max(g.log_offset) INTO targets, last FROM gone AS g;
-        SELECT min('reader ' || r.reader) INTO waits FROM (
-            SELECT b.reader, b.log_offset FROM bus.readers AS b WHERE b.partition = erased_partition
-            UNION ALL
-            SELECT 'revocations', v.log_offset FROM bus.revocation_positions AS v WHERE v.partition = erased_partition) AS r
-        WHERE r.log_offset < last;
+        -- The followers of revocations need only events that stay.
+        SELECT min('reader ' || r.reader) INTO waits FROM bus.readers AS r
+        WHERE r.partition = erased_partition AND r.log_offset < last;
     END IF;
     IF waits IS NOT NULL THEN
         UPDATE bus.erasures AS r SET waits_for = waits
