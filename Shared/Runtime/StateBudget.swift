@@ -32,16 +32,19 @@ final class StateBudget: Sendable {
 
     /// Evicts a little more than the excess over the limit, so that evictions are rare.
     func trim() {
-        guard cost > limit else { return }
-        // If another thread evicts already, this one leaves the work to it.
-        caches.withLockIfAvailable { caches in
-            let goal = limit - limit / 16
-            while cost > goal {
-                let oldest = caches.compactMap { cache in cache.oldestUse.map { (cache, $0) } }.sorted { $0.1 < $1.1 }
-                guard let first = oldest.first else { return }
-                let last = oldest.count > 1 ? oldest[1].1 : .max
-                guard first.0.evict(cost - goal, usedUpTo: last) > 0 else { return }
-            }
+        // If another thread evicts already, this one leaves the work to it. So each one looks again after its work.
+        while cost > limit, caches.withLockIfAvailable({ evictExcess(of: $0) }) == true {}
+    }
+
+    /// - Returns: whether the memory came within the limit.
+    private func evictExcess(of caches: [any Evictable]) -> Bool {
+        let goal = limit - limit / 16
+        while cost > goal {
+            let oldest = caches.compactMap { cache in cache.oldestUse.map { (cache, $0) } }.sorted { $0.1 < $1.1 }
+            guard let first = oldest.first else { return false }
+            let last = oldest.count > 1 ? oldest[1].1 : .max
+            guard first.0.evict(cost - goal, usedUpTo: last) > 0 else { return false }
         }
+        return true
     }
 }
