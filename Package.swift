@@ -134,7 +134,7 @@ var targets: [Target] = [
         database + [
             "CMalloc", "Records", "Timeline", "Contracts", "Machines", "Telemetry", "Identity", "HTTPKit",
             "Hummingbird", "HummingbirdCore", "HTTPTypes", "Logging", "ServiceLifecycle", "UnixSignals", "CommandLines",
-            "ArgumentParser", "NIOCore", "NIOPosix", "NIOSSL",
+            "ArgumentParser", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
         ], records: true),
 ]
 

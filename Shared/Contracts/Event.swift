@@ -150,6 +150,11 @@ public final class Emitted<Family: EventFamily>: EmittedData {
 }
 
 extension UUID {
+    /// The last eight bytes. Of a UUIDv7, they are random.
+    public var lowerHalf: UInt64 {
+        withUnsafeBytes(of: uuid) { UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)) }
+    }
+
     /// The lower-case text of RFC 9562.
     public var lowercased: String {
         String(unsafeUninitializedCapacity: 36) {

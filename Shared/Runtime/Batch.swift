@@ -83,6 +83,8 @@ struct Batch<M: Machine> {
     private(set) var halt: String?
     /// The number of decided inputs.
     var inputs = 0
+    /// The start of the decisions.
+    let start: ContinuousClock.Instant
     private let plan: Duration
     private var end: ContinuousClock.Instant
 
@@ -96,7 +98,8 @@ struct Batch<M: Machine> {
         self.aggregates = aggregates
         self.slots = slots
         self.plan = plan
-        end = .now + plan
+        start = .now
+        end = start + plan
     }
 
     var isEmpty: Bool {

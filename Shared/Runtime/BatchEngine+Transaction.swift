@@ -2,6 +2,7 @@ import Contracts
 import EventLog
 import Machines
 import Postgres
+import Telemetry
 
 extension PartitionMachine.Action {
     /// Whether its result is an event, or the batch continues with it later.
@@ -92,6 +93,7 @@ extension BatchEngine {
         do throws(PostgresError) {
             let rows = try await connection.execute(queries)
             meter.committed(commits.reduce(0) { $0 + $1.batch.events.count }, in: start.duration(to: .now))
+            if let tracer { for commit in commits { tracer.record(commit.batch.spans()) } }
             var heads: [Int: Int] = [:]
             for row in rows[rows.count - 2] {
                 let (partition, head) = try row.decode((Int, Int).self, at: 0)

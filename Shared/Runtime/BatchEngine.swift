@@ -37,6 +37,7 @@ actor BatchEngine<M: Machine> {
     let statements = Statements(service: M.name)
     let logger: Logger
     nonisolated let meter: CommitMeter
+    let tracer: Tracer?
     var machines: [Machine]
     let limits: Limits
     /// The interval between two transactions that read the log without commands.
@@ -62,7 +63,8 @@ actor BatchEngine<M: Machine> {
 
     init(
         partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, wakeUps: WakeUpSender,
-        budget: StateBudget, limits: Limits = Limits(), metrics: Metrics = Metrics(), logger: Logger
+        budget: StateBudget, limits: Limits = Limits(), metrics: Metrics = Metrics(), tracer: Tracer? = nil,
+        logger: Logger
     ) {
         self.pool = pool
         self.clock = clock
@@ -72,6 +74,7 @@ actor BatchEngine<M: Machine> {
         self.limits = limits
         self.logger = logger
         meter = CommitMeter(metrics)
+        self.tracer = tracer
         let now = ContinuousClock.now
         inboxes = (0..<partitions).map { [deadlineAlarm] in
             PartitionInbox(partition: $0, budget: budget, alarm: deadlineAlarm)

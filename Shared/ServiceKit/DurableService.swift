@@ -75,7 +75,8 @@ extension DurableService {
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
-            policy: policy, cacheBytes: configuration.stateCacheBytes, metrics: base.metrics, logger: logger)
+            policy: policy, cacheBytes: configuration.stateCacheBytes, metrics: base.metrics, tracer: base.tracer,
+            logger: logger)
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, updates: runtime.updates, logger: logger)
         let parts = ServiceParts(runtime: runtime, commands: Commands(runtime), tail: tail, base: base)

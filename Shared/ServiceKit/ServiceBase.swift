@@ -27,6 +27,9 @@ public struct ServiceBase: Sendable {
     let migrators: [Migrator]
     let certificate: ServerCertificate?
     public let metrics: Metrics
+    /// Keeps the spans of traces; nil if they are not exported.
+    public let tracer: Tracer?
+    private let exporter: SpanExporter?
     /// For further health checks.
     public let readiness: Readiness
     public let logger: Logger
@@ -53,11 +56,14 @@ public struct ServiceBase: Sendable {
         let incarnation = try await LogIncarnation.read(connection)
         await connection.close()
         let metrics = Metrics()
+        let tracer = Tracer(share: configuration.traces.share, metrics: metrics)
+        let exporter = try SpanExporter(configuration.traces, of: name, tracer, metrics: metrics, logger: logger)
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, metrics: metrics, logger: logger),
             clock: clock, tokenIssuer: tokenIssuer, incarnation: incarnation, migrators: migrators,
-            certificate: certificate, metrics: metrics, readiness: Readiness(metrics: metrics, logger: logger),
+            certificate: certificate, metrics: metrics, tracer: exporter.map { _ in tracer }, exporter: exporter,
+            readiness: Readiness(metrics: metrics, logger: logger),
             logger: logger)
     }
 
@@ -144,9 +150,10 @@ public struct ServiceBase: Sendable {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
-                incarnation: incarnation, accessLog: AccessLog(logger, at: configuration.hasAccessLog ? .info : .debug)),
-            // The services stop in reverse order, so the writer stops after the server.
-            services: [
+                incarnation: incarnation, accessLog: AccessLog(logger, at: configuration.hasAccessLog ? .info : .debug),
+                tracer: tracer),
+            // The services stop in reverse order, so the writer and the exporter stop after the server.
+            services: [exporter].compactMap { $0 } + [
                 RefusalWriter(refused: refused, pool: pool, logger: logger), first, tail,
                 ClockFollower(clock, pool: pool, updates: updates, logger: logger),
             ] + loops

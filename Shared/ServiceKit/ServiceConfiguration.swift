@@ -19,6 +19,7 @@ public struct ServiceConfiguration: Sendable {
     /// In seconds.
     public let idleTimeout: Int
     public let connectionsPerAddress: Int
+    public let trustedProxies: TrustedProxies
     public let requestRates: RequestRates.Limits
     public let failedCredentials: Int
     public let partitions: Int
@@ -30,6 +31,7 @@ public struct ServiceConfiguration: Sendable {
     /// The log level of the process, at first ``logLevel``.
     let logThreshold: LogThreshold
     let logFormat: LogFormat
+    let traces: TraceSettings
     let operatorKeyFile: SecretFile
     public let migrationDatabaseURL: String?
     public let rolePassword: SecretFile
@@ -64,6 +66,12 @@ public struct ServiceConfiguration: Sendable {
         connectionsPerAddress = reader.number(
             "CONNECTIONS_PER_ADDRESS", 10_000, 0...1_000_000,
             "maximum open connections of each client address; 0 is no limit")
+        trustedProxies = reader.value(
+            "PROXY_PROTOCOL_FROM", TrustedProxies(), shown: nil,
+            "addresses and networks of proxies, separated by commas, such as 10.0.0.0/8,fd00::1; a connection of theirs may"
+                + " begin with a header of the PROXY protocol, which names the client",
+            mustBe: "addresses and networks, separated by commas, such as 10.0.0.0/8,fd00::1"
+        ) { TrustedProxies($0) }
         requestRates = RequestRates.Limits(
             device: reader.number(
                 "DEVICE_REQUESTS_PER_SECOND", 50, 0...1_000_000,
@@ -89,6 +97,7 @@ public struct ServiceConfiguration: Sendable {
         logLevel = reader.choice("LOG_LEVEL", .info, "least severe level that is logged")
         logThreshold = LogThreshold(logLevel)
         logFormat = reader.choice("LOG_FORMAT", .auto, "auto is pretty on a terminal, else json")
+        traces = TraceSettings(reader)
         operatorKeyFile = reader.secret(
             "OPERATOR_KEY_FILE",
             "file with one operator key on each line: a name, its scopes (read, operate, or read,operate), the "

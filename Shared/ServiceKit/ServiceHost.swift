@@ -73,6 +73,7 @@ public struct ServiceHost: Sendable {
     private func builder(counting connections: ConnectionCount) -> HTTPServerBuilder {
         .limited(
             connections: connections, perAddress: configuration.connectionsPerAddress,
+            proxies: configuration.trustedProxies,
             requestTimeout: .seconds(Int64(configuration.requestTimeout)),
             idleTimeout: .seconds(Int64(configuration.idleTimeout)), bodyRate: configuration.bodyRate,
             tls: certificate.map { certificate in { @Sendable in certificate.context } }, http2: http2)

@@ -32,6 +32,12 @@ extension Metric {
     public static let eventsWritten = Metric(
         "dormouse_events_written_total", "Events that this process has written to the log.", .counter)
 
+    public static let spansExported = Metric(
+        "dormouse_spans_exported_total", "Spans of traces that the collector accepted.", .counter)
+    public static let spansDropped = Metric(
+        "dormouse_spans_dropped_total",
+        "Spans of traces that were lost, by reason: queue_full, or refused by the collector, or unreachable.", .counter)
+
     public static let checkFailing = Metric(
         "dormouse_check_failing", "1 while a check of /readyz fails, by check.", .gauge)
 

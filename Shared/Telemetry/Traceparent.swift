@@ -10,6 +10,12 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
 
     /// 32 lower-case hexadecimal digits, not all zero.
     public var traceID: String { Self.text(32) { $0.write(trace) } }
+    /// The id of the span; never zero.
+    public var spanID: UInt64 { parent }
+    /// Whether the spans of the trace are recorded.
+    public var isSampled: Bool { options & 1 != 0 }
+    /// A number from 0 to 1 that is the same for all spans of the trace, to record a share of all traces.
+    var fraction: Double { Double(UInt64(truncatingIfNeeded: trace) >> 11) * 0x1p-53 }
 
     /// Reads the header; returns nil if it is not valid.
     public init?(_ header: String) {
@@ -33,6 +39,12 @@ public struct Traceparent: Sendable, Hashable, CustomStringConvertible {
 
     /// Returns a new parent id in the same trace.
     public func child() -> Traceparent { Traceparent(trace, Self.number(), options) }
+
+    /// Returns the same span with another id.
+    func replacingSpanID(by id: UInt64) -> Traceparent { Traceparent(trace, max(1, id), options) }
+
+    /// Returns the same span in a trace that is not recorded.
+    func unsampled() -> Traceparent { Traceparent(trace, parent, options & ~1) }
 
     /// Returns a number of SplitMix64 from a random start; never zero. Ids must be unique, not secret, and the system's
     /// random numbers are slow.

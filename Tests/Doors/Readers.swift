@@ -27,7 +27,7 @@ enum Readers {
             throw DoorFault("the line of the timeline differs")
         }
         if let order = Order(event) {
-            let told = try object(Array(sseData(order.serverSentEvent.text).utf8))
+            let told = try object(Array(sseData(order.serverSentEvent(of: event).text).utf8))
             guard told["order"] as? String == order.order else { throw DoorFault("the order differs") }
         }
         try checkForms([event, event], data)

@@ -70,6 +70,8 @@ import Testing
         ),
         ("secrets: [database-ops, operator-keys]", "secrets: [database-ops, database-owner, operator-keys]"),
         ("POSTGRES_USER: postgres", "POSTGRES_USER: dormouse"),
+        ("networks: [inside, origins]", "networks: [inside, outside]"),
+        ("EGRESS_INTERNAL:-true", "EGRESS_INTERNAL:-false"),
     ])
     func `a fault in the compose file is found`(right: String, wrong: String) async throws {
         let text = try String(contentsOfFile: Self.compose, encoding: .utf8)
@@ -166,6 +168,13 @@ import Testing
         ("networkpolicies.yaml", "policyTypes: [Ingress, Egress]", "policyTypes: [Ingress]"),
         ("lifecycle.yaml", "maxUnavailable: 1", "maxUnavailible: 1"),
         ("migrate.yaml", "ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
+        ("examples/ingress.yaml", "name: fetch,", "name: fetcher,"), ("examples/ingress.yaml", "pathType:", "pathTyp:"),
+        ("examples/servicemonitor.yaml", "port: http", "port: https"),
+        ("examples/servicemonitor.yaml", "part-of: dormouse", "part-of: dormice"),
+        ("examples/providers.yaml", "targetPort: apns", "targetPort: apn"),
+        ("examples/kustomization.yaml", "name: migrate", "name: migration"),
+        ("examples/kustomization.yaml", "PROXY_PROTOCOL_FROM", "PROXY_PROTOCOL"),
+        ("examples/kustomization.yaml", "/spec/template/metadata/annotations", "/spec/metadata/annotations"),
     ])
     func `a fault in a manifest is found`(file: String, right: String, wrong: String) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -59,7 +59,8 @@ public struct Push: DurableService {
             ProviderRoutes(endpoint: endpoint, store: store, keys: keys).add(to: &table)
             let connections = Connections(commands: parts.commands, store: store, logger: logger)
             let server = ProviderServer(
-                configuration, idleTimeout: idleTimeout, endpoint, metrics: parts.metrics, logger: logger)
+                configuration, idleTimeout: idleTimeout, endpoint, metrics: parts.metrics, tracer: parts.tracer,
+                logger: logger)
             table.http2 = { channel in try server.accept(channel) }
             let tls = try ProviderTLS(tls, logger: logger)
             let port = try await server.listen(host: configuration.host, port: providerPort, tls: tls)

@@ -27,7 +27,7 @@ public final class AddressLimit: Sendable {
 
     /// Counts a connection until it is closed.
     func admit(_ channel: any Channel, reserve: Int = AddressLimit.reserve) -> Admission {
-        guard limit > 0, let key = channel.remoteAddress?.network else { return .full }
+        guard limit > 0, let key = channel.clientAddress?.network else { return .full }
         let admission = enter(key, reserve: reserve)
         if admission != .refused { channel.closeFuture.whenComplete { _ in self.leave(key) } }
         return admission
@@ -68,6 +68,13 @@ extension SocketAddress {
             return isMapped ? Array(bytes.suffix(4)) : Array(bytes.prefix(8))
         case .unixDomainSocket: return nil
         }
+    }
+
+    /// The 4 bytes of an IPv4 address, also of a client of a dual-stack socket, or the 16 of an IPv6 address; nil for a
+    /// local socket.
+    var addressBytes: [UInt8]? {
+        guard let network else { return nil }
+        return network.count == 4 ? network : bytes(8..<24)
     }
 
     /// Returns bytes of `sockaddr_in` or `sockaddr_in6`, whose addresses have the same offsets on every system.

@@ -15,6 +15,7 @@ struct LimitedServerChannel: ServerChildChannel {
 
     let base: HTTP1Channel
     let addresses: AddressLimit
+    let proxies: TrustedProxies
     let connections: ConnectionCount
     /// Returns the TLS context for a new connection; nil without TLS.
     let tls: (@Sendable () -> NIOSSLContext)?
@@ -28,28 +29,40 @@ struct LimitedServerChannel: ServerChildChannel {
     struct Refused: Error {}
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        let admission = addresses.admit(channel)
-        guard admission != .refused else {
-            logger.debug("refused connection, its address has reached the limit")
-            channel.close(promise: nil)
-            return channel.eventLoop.makeFailedFuture(Refused())
-        }
         connections.add(channel)
-        let isReserve = admission == .reserve
-        if let tls {
+        guard proxies.include(channel.remoteAddress) else {
             do {
-                // A new certificate applies to new connections.
-                let handler = NIOSSLServerHandler(context: tls())
-                try channel.pipeline.syncOperations.addHandler(handler)
+                return try setUp(channel, logger).map { Value(channel: channel, http1: $0) }
             } catch {
                 channel.close(promise: nil)
                 return channel.eventLoop.makeFailedFuture(error)
             }
         }
+        // The header of the proxy comes first. This initialiser must end before any byte is read.
+        let http1 = proxies.identify(channel, within: requestTimeout) {
+            try setUp(channel, logger).flatMap { $0 }
+        }
+        return channel.eventLoop.makeSucceededFuture(Value(channel: channel, http1: http1))
+    }
+
+    /// Adds TLS and HTTP to a connection whose client is known.
+    ///
+    /// - Returns: a future that ends when the handlers are there, with the one for the first bytes.
+    private func setUp(
+        _ channel: any Channel, _ logger: Logger
+    ) throws -> EventLoopFuture<EventLoopFuture<HTTP1Channel.Value>> {
+        let admission = addresses.admit(channel)
+        guard admission != .refused else {
+            logger.debug("refused connection, its address has reached the limit")
+            throw Refused()
+        }
+        let isReserve = admission == .reserve
+        if let tls {
+            // A new certificate applies to new connections.
+            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls()))
+        }
         guard let http2, !isReserve else {
-            return setUpHTTP1(channel, isReserve, logger).map { value in
-                Value(channel: channel, http1: channel.eventLoop.makeSucceededFuture(value))
-            }
+            return setUpHTTP1(channel, isReserve, logger).map { channel.eventLoop.makeSucceededFuture($0) }
         }
         // This server does not handle an HTTP/2 connection further.
         let look = PrefaceHandler.look(channel, within: requestTimeout)
@@ -67,7 +80,7 @@ struct LimitedServerChannel: ServerChildChannel {
             preface.value.release()
             return channel.eventLoop.makeFailedFuture(Refused())
         }
-        return channel.eventLoop.makeSucceededFuture(Value(channel: channel, http1: http1))
+        return channel.eventLoop.makeSucceededFuture(http1)
     }
 
     private func setUpHTTP1(

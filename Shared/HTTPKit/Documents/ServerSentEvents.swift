@@ -13,12 +13,16 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var event: String?
     /// Any text; each line becomes a `data:` line. If it is nil, clients store the id and dispatch no event.
     public var data: String?
+    /// The event of the log that it delivers, if its trace is recorded.
+    public var delivered: DeliveredEvent?
 
     /// Creates an event.
-    public init(id: String? = nil, event: String? = nil, data: String? = nil) {
+    public init(id: String? = nil, event: String? = nil, data: String? = nil, delivers delivered: DeliveredEvent? = nil)
+    {
         self.id = id
         self.event = event
         self.data = data
+        self.delivered = delivered
     }
 
     /// The text on the wire.
@@ -56,6 +60,7 @@ extension Response {
     ) where Events.Element == [ServerSentEvent], Events.AsyncIterator: SendableMetatype {
         let signals = chain(events.map(Signal.events), [Signal.end].async)
         let (channel, voiding, incarnation) = (context.channel, context.admission?.voiding, context.incarnation)
+        let tracer = context.tracer
         let beats = AsyncTimerSequence(interval: heartbeat, clock: .continuous).map { _ in Signal.heartbeat }
         let body = ResponseBody { writer in
             metrics?.add(to: .streamsOpen)
@@ -76,7 +81,9 @@ extension Response {
                         event.id = event.id.map(incarnation.marked)
                         text += event.text
                     }
+                    let start = ContinuousClock.now
                     try await write(text)
+                    tracer?.record(events.compactMap { $0.delivered?.span(start: start) })
                 case .heartbeat: try await write(": heartbeat\n\n")
                 case .end: break signals
                 }

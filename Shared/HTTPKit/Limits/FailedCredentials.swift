@@ -44,7 +44,7 @@ public final class FailedCredentials: Sendable {
     func requirePatience(
         with channel: (any Channel)?, _ logger: Logger, at now: ContinuousClock.Instant = .now
     ) throws(Problem) {
-        guard rate > 0, let address = channel?.remoteAddress, let network = address.network,
+        guard rate > 0, let address = channel?.clientAddress, let network = address.network,
             let wait = buckets.wait(network, rate: rate, at: now)
         else { return }
         count(.limited, address)
@@ -54,8 +54,8 @@ public final class FailedCredentials: Sendable {
 
     /// Counts a bad credential of an address.
     func note(on channel: (any Channel)?, at now: ContinuousClock.Instant = .now) {
-        count(.invalid, channel?.remoteAddress)
-        guard rate > 0, let network = channel?.remoteAddress?.network else { return }
+        count(.invalid, channel?.clientAddress)
+        guard rate > 0, let network = channel?.clientAddress?.network else { return }
         _ = buckets.take(network, rate: rate, at: now)
     }
 

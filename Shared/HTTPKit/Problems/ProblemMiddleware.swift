@@ -3,24 +3,35 @@ public import Hummingbird
 import Logging
 import NIOCore
 import Records
-import Telemetry
+public import Telemetry
 
-/// The outermost layer: renders every thrown error exactly once, and adds `traceparent` and `nosniff` to every answer.
+/// The outermost layer: renders every thrown error exactly once, and adds `traceparent` and `nosniff` to every answer. It
+/// also records the span of the request.
 ///
 /// An unknown error becomes `internal_error`. Its description appears only in the log.
 public struct ProblemMiddleware: RouterMiddleware {
     private let table: RouteTable
 
-    /// - Parameter table: the routes, to distinguish a wrong method from a wrong path.
-    public init(table: RouteTable) { self.table = table }
+    private let tracer: Tracer?
+
+    /// - Parameters:
+    ///   - table: the routes, to distinguish a wrong method from a wrong path.
+    ///   - tracer: keeps the spans; nil if they are not exported.
+    public init(table: RouteTable, tracer: Tracer? = nil) { (self.table, self.tracer) = (table, tracer) }
 
     public func handle(
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        if let parent = request.headers[.traceparent].flatMap(Traceparent.init) {
+        let start = tracer.map { _ in ContinuousClock.now }
+        let parent = request.headers[.traceparent].flatMap(Traceparent.init)
+        if let parent {
             (context.traceparent, context.isTraced) = (parent.child(), true)
+        } else if let tracer {
+            context.traceparent = tracer.newTrace()
+            context.isTraced = context.traceparent.isSampled
         }
+        context.tracer = tracer
         context.logger[metadataKey: LogKey.trace] = .string(context.traceparent.traceID)
         var response: Response
         do {
@@ -33,6 +44,9 @@ public struct ProblemMiddleware: RouterMiddleware {
         response.headers[.traceparent] = context.traceparent.description
         // Stored content may be HTML of a stranger. A browser must not guess its type.
         response.headers[.xContentTypeOptions] = "nosniff"
+        if let tracer, let start, context.traceparent.isSampled {
+            tracer.record(Span(request, response.status.code, context, parent: parent?.spanID, start: start))
+        }
         // RFC 9110 section 9.3.2: an answer to HEAD has no content. A client would read it as the next answer.
         return request.method == .head ? response.createHeadResponse() : response
     }

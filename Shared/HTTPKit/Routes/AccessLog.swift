@@ -38,7 +38,7 @@ struct AccessLogMiddleware: RouterMiddleware {
         ]
         if !route.contains("{token}") { metadata[LogKey.path] = .string(String(request.uri.path.prefix(1024))) }
         if let caller = access.caller { metadata[LogKey.caller] = .string(caller.actor) }
-        if let address = context.channel.remoteAddress?.ipAddress { metadata[LogKey.address] = .string(address) }
+        if let address = context.channel.clientAddress?.ipAddress { metadata[LogKey.address] = .string(address) }
         if let trace = response.headers[.traceparent].flatMap(Traceparent.init) {
             metadata[LogKey.trace] = .string(trace.traceID)
         }

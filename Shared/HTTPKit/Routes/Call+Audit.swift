@@ -14,7 +14,7 @@ extension Call {
         _ action: AuditAction, of subject: String? = nil, details: JSON = [:]
     ) throws(Problem) -> AuditEntry {
         AuditEntry(
-            action, by: AuditActor(try context.requireCaller()), from: context.channel.remoteAddress?.ipAddress,
+            action, by: AuditActor(try context.requireCaller()), from: context.channel.clientAddress?.ipAddress,
             of: subject, details: details)
     }
 }

@@ -199,12 +199,13 @@ public struct RouteTable: Sendable {
     ///   - accessLog: gets a line for each request; nil for none.
     public func responder(
         authenticator: Authenticator, metrics: Metrics, rates: RequestRates = RequestRates(),
-        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first, accessLog: AccessLog? = nil
+        slots: RequestSlots = RequestSlots(), incarnation: LogIncarnation = .first, accessLog: AccessLog? = nil,
+        tracer: Tracer? = nil
     ) -> RouterResponder<ServiceContext> {
         let router = Router(context: ServiceContext.self)
         if let accessLog { router.add(middleware: AccessLogMiddleware(log: accessLog)) }
         router.add(middleware: MetricsMiddleware(metrics: metrics))
-        router.add(middleware: ProblemMiddleware(table: self))
+        router.add(middleware: ProblemMiddleware(table: self, tracer: tracer))
         router.add(middleware: NotModifiedMiddleware())
         router.add(middleware: ContinueMiddleware())
         let entrance = Entrance(authenticator: authenticator, rates: rates, slots: slots, incarnation: incarnation)

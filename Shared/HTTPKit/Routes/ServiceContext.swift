@@ -22,11 +22,13 @@ public struct ServiceContext: RequestContext {
     var held: HeldSlot?
     /// Gets the caller for the access log; nil if there is none.
     var access: AccessRecord?
+    /// Keeps the spans of traces; nil if they are not exported.
+    var tracer: Tracer?
     /// The trace context of this request and its answer.
     public var traceparent: Traceparent = .random()
-    /// Whether the caller sent a trace context.
+    /// Whether events keep the trace context: the caller sent one, or the trace is recorded.
     var isTraced = false
-    /// The trace context for the events of this request's command; nil if the caller sent none.
+    /// The trace context for the events of this request's command; nil if they keep none.
     public var eventTraceparent: String? { isTraced ? traceparent.description : nil }
 
     public init(source: ApplicationRequestContextSource) {

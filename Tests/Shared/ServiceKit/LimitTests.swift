@@ -235,12 +235,13 @@ actor Wire {
     private let channel: any Channel
     private var parts: AsyncStream<String>.AsyncIterator
 
-    init(_ port: Int, reads: Bool = true) async throws {
+    init(_ port: Int, reads: Bool = true, from own: String? = nil) async throws {
         let (stream, source) = AsyncStream<String>.makeStream()
-        channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        var bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .channelOption(.autoRead, value: reads)
             .channelInitializer { $0.pipeline.addHandler(Collector(source)) }
-            .connect(host: "127.0.0.1", port: port).get()
+        if let own { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: own, port: 0)) }
+        channel = try await bootstrap.connect(host: "127.0.0.1", port: port).get()
         parts = stream.makeAsyncIterator()
     }
 

@@ -65,7 +65,7 @@ struct TestService: Sendable {
         revoked: RevokedTokens = RevokedTokens(),
         rates: RequestRates = RequestRates(), failures: Int = 0,
         refresh: @escaping @Sendable () async -> Bool = { false }, settings: [String] = [],
-        certificate: PEMCertificate? = nil, accessLog: Bool = false,
+        certificate: PEMCertificate? = nil, accessLog: Bool = false, tracer: Tracer? = nil,
         routes more: (inout RouteTable) -> Void = { _ in },
         _ body: @Sendable @escaping (TestService) async throws -> Void
     ) async throws {
@@ -95,7 +95,7 @@ struct TestService: Sendable {
                 revoked: revoked, insecure: insecure,
                 failures: FailedCredentials(perSecond: failures, metrics: metrics),
                 refresh: refresh), metrics: metrics, rates: rates, slots: slots,
-            accessLog: AccessLog(logger, at: accessLog ? .info : .debug))
+            accessLog: AccessLog(logger, at: accessLog ? .info : .debug), tracer: tracer)
         let host = ServiceHost(
             name: "naps", configuration: try ServiceConfiguration.reading(["--port", "0"] + settings),
             responder: responder,

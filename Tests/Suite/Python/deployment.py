@@ -24,8 +24,13 @@ owners = {"database-owner": {"postgres", "migrate", "maintain"}, "database-super
 # Only an override sets these: their files need a mount, or they allow requests without a credential.
 of_ones_own = {
     "TLS_CERTIFICATE", "TLS_KEY", "APNS_TLS_CERTIFICATE", "APNS_TLS_KEY", "APNS_CLIENT_AUTHORITY",
-    "PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV",
+    "PROFILES_FILE", "SERVICES_AUTHORITY", "INSECURE_DEV", "OTEL_EXPORTER_OTLP_HEADERS_FILE",
+    "OTEL_EXPORTER_OTLP_CERTIFICATE",
 }
+
+
+# Only these have a way to other machines; that of `transfer` is closed unless a setting opens it.
+ways_out = {"outside": {"gateway", "prometheus", "grafana"}, "origins": {"transfer"}}
 
 
 def fault(text):
@@ -51,6 +56,9 @@ for name, service in services.items():
     tag = service.get("image", "")
     if tag != "dormouse:local" and not re.search(r":v?\d+\.\d+(\.\d+)?(-[a-z0-9]+)?$", tag):
         fault(f"{name}: the image {tag!r} has no pinned version")
+    for network in set(service["networks"]) - {"inside"}:
+        if name not in ways_out.get(network, ()):
+            fault(f"{name}: is in the network {network}")
     user = str(service.get("user", "root")).split(":")[0]
     if user in ("root", "0"):
         fault(f"{name}: runs as root")
@@ -80,6 +88,9 @@ for name, service in services.items():
         if path and path[1] not in named(service.get("secrets")):
             fault(f"{name}: {variable} names a secret that the service does not get")
 
+if compose["networks"]["inside"] != {"internal": True} or compose["networks"]["origins"] != {
+        "internal": "${EGRESS_INTERNAL:-true}"}:
+    fault("networks: the services reach other machines")
 if services["postgres"]["environment"].get("POSTGRES_USER") != "postgres":
     fault("postgres: the owner of the database is a superuser")
 migration = set(services["migrate"]["environment"]) | assigned(services["migrate"]["command"])

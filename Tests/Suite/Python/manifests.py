@@ -24,7 +24,7 @@ def fault(text):
 
 kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
 listed = kustomization["resources"]
-there = {path.name for path in folder.iterdir()} - {"kustomization.yaml"}
+there = {path.name for path in folder.iterdir() if path.is_file()} - {"kustomization.yaml"}
 for name in set(listed) ^ there:
     fault(f"kustomization.yaml: {name} is " + ("listed but missing" if name in listed else "not listed"))
 common = dict(line.split("=", 1) for item in kustomization["configMapGenerator"] for line in item["literals"])
@@ -46,6 +46,42 @@ for document in documents:
     if name in of[kind]:
         fault(f"{kind} {name}: exists twice")
     of[kind][name] = document
+
+# The example of an overlay.
+overlay = yaml.safe_load((folder / "examples/kustomization.yaml").read_text())
+if overlay["resources"][0] != "..":
+    fault("the example does not begin with the base")
+for name in {path.name for path in (folder / "examples").iterdir()} ^ {"kustomization.yaml", *overlay["resources"][1:]}:
+    fault(f"examples/{name}: is listed but missing, or not listed")
+example = collections.defaultdict(list)
+for name in overlay["resources"][1:]:
+    for document in yaml.safe_load_all((folder / "examples" / name).read_text()):
+        example[document["kind"]].append(document)
+        if document["kind"] == "ServiceMonitor":
+            # Its schema is that of an operator.
+            continue
+        try:
+            kubernetes_validate.validate(document, "1.33", strict=True)
+        except (kubernetes_validate.ValidationError, kubernetes_validate.SchemaNotFoundError) as error:
+            fault(f"examples/{name}: {error.message}")
+for item in overlay["configMapGenerator"]:
+    if item["name"] not in generated or item["behavior"] != "merge":
+        fault(f"examples/kustomization.yaml: no config map {item['name']} to merge with")
+    for line in item["literals"]:
+        if line.split("=")[0] not in settings.all:
+            fault(f"examples/kustomization.yaml: {line} is not a setting")
+for patch in overlay["patches"]:
+    names = patch["target"].get("name", ".*")
+    found = {name: document for name, document in of[patch["target"]["kind"]].items() if re.fullmatch(names, name)}
+    if not found:
+        fault(f"examples/kustomization.yaml: no document for the patch of {patch['target']}")
+    for step in yaml.safe_load(patch["patch"]):
+        for document in found.values():
+            place = document
+            for part in step["path"].split("/")[1:-1]:
+                place = place.get(part, {})
+            if step["op"] != "add" and step["path"].split("/")[-1] not in place:
+                fault(f"examples/kustomization.yaml: {step['path']} is not in {document['metadata']['name']}")
 
 
 def pods(document):
@@ -134,6 +170,8 @@ for name, document in running.items():
 
     # The values are those of docker-compose.yml, except for the name of the gateway and TLS to the database.
     composed = {key: default(value) for key, value in compose["services"][name].get("environment", {}).items()}
+    # An ingress sends no PROXY header, so all clients have its address.
+    composed |= {"CONNECTIONS_PER_ADDRESS": "0", "FAILED_CREDENTIALS_PER_SECOND": "0"}
     for variable, value in {**common, **given}.items():
         if variable in secured or name in ("migrate", "maintain") and variable not in composed:
             continue
@@ -200,6 +238,33 @@ for name in ours:
         fault(f"{name}: scales by a metric that the table does not have")
     if any(item["selector"]["matchLabels"] != {"consumer": name} for item in lag):
         fault(f"{name}: scales by the lag of another service")
+
+# The example reaches each service, and scrapes each.
+reached = {
+    (path["backend"]["service"]["name"], path["backend"]["service"]["port"]["name"])
+    for ingress in example["Ingress"] for rule in ingress["spec"]["rules"] for path in rule["http"]["paths"]}
+hosts = {host for ingress in example["Ingress"] for item in ingress["spec"]["tls"] for host in item["hosts"]}
+if reached != {(name, "http") for name in ours}:
+    fault(f"examples/ingress.yaml: leads to {sorted(reached)}")
+if hosts != {rule["host"] for ingress in example["Ingress"] for rule in ingress["spec"]["rules"]}:
+    fault("examples/ingress.yaml: some hosts have no certificate")
+for service in example["Service"]:
+    if chosen({"matchLabels": service["spec"]["selector"]}) != {"push"}:
+        fault("examples/providers.yaml: the service does not lead to push")
+    if any(port["targetPort"] not in ports["push"] for port in service["spec"]["ports"]):
+        fault("examples/providers.yaml: the service leads to no port of push")
+for monitor in example["ServiceMonitor"]:
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    for name in ours:
+        given = {**of["Service"][name]["metadata"].get("labels", {}), **shared}
+        if any(given.get(key) != value for key, value in wanted.items()):
+            fault(f"examples/servicemonitor.yaml: does not scrape {name}")
+        if given.get(monitor["spec"]["jobLabel"]) != name:
+            fault(f"examples/servicemonitor.yaml: the alerts do not know {name}")
+        if any(item["port"] not in ports[name] or item["path"] != "/metrics" for item in monitor["spec"]["endpoints"]):
+            fault(f"examples/servicemonitor.yaml: {name} has no metrics there")
+if not example["ServiceMonitor"]:
+    fault("examples: there is no ServiceMonitor")
 
 # The allowed connections (from, to, port), by the policies of both sides.
 asked, granted = set(), set()

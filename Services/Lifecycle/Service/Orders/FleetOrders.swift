@@ -35,7 +35,8 @@ struct FleetOrders: AsyncSequence, Sendable {
                 members.note(event)
                 guard members.contains(event.key), let order = Order(event) else { continue }
                 let position = EncodedPosition(positions.mapValues { Int64($0) })
-                return ServerSentEvent(id: position.description, data: order.text)
+                return ServerSentEvent(
+                    id: position.description, data: order.text, delivers: DeliveredEvent(event))
             }
             return nil
         }

@@ -39,7 +39,11 @@ struct Order: Record {
     }
 
     /// The event of the device's stream.
-    var serverSentEvent: ServerSentEvent { ServerSentEvent(id: order, data: text) }
+    ///
+    /// - Parameter event: the event that gives the order.
+    func serverSentEvent(of event: Event) -> ServerSentEvent {
+        ServerSentEvent(id: order, data: text, delivers: DeliveredEvent(event))
+    }
     var text: String { String(decoding: jsonBytes, as: UTF8.self) }
 }
 

@@ -91,7 +91,7 @@ extension LifecycleRoutes {
 
     /// Streams orders until another stream of the same device begins.
     private func stream(_ device: String, after: Int, _ context: ServiceContext) throws -> Response {
-        let orders = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent }
+        let orders = tail.events(of: .device(device), after: after).compactMap { Order($0)?.serverSentEvent(of: $0) }
         let replaced = streams.begin(device)
         let steps = merge(orders.map(Step.order), replaced.map { Step.end })
         // `prefix` is declared as throwing because its base may throw. This base never throws.

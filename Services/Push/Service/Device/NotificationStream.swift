@@ -107,7 +107,7 @@ private func told(_ event: Event) -> ServerSentEvent? {
     NotificationDocument(event).map { document in
         ServerSentEvent(
             id: "\(event.partition):\(event.offset)", event: "notification",
-            data: String(decoding: document.jsonBytes, as: UTF8.self))
+            data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event))
     }
 }
 

@@ -38,7 +38,7 @@ struct FleetNotifications: AsyncSequence, Sendable {
                 let position = EncodedPosition(positions.mapValues { Int64($0) })
                 return ServerSentEvent(
                     id: position.description, event: "notification",
-                    data: String(decoding: document.jsonBytes, as: UTF8.self))
+                    data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event))
             }
             return nil
         }

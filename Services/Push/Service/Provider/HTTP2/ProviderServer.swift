@@ -34,6 +34,7 @@ final class ProviderServer: Service {
 
     let limits: Limits
     private let addresses: AddressLimit
+    private let proxies: TrustedProxies
     private let answering: ProviderAnswering
     private let metrics: Metrics
     private let logger: Logger
@@ -46,11 +47,13 @@ final class ProviderServer: Service {
     }
 
     init(
-        limits: Limits = Limits(), addresses: AddressLimit = AddressLimit(0), metrics: Metrics, logger: Logger,
-        answering: @escaping ProviderAnswering
+        limits: Limits = Limits(), addresses: AddressLimit = AddressLimit(0),
+        proxies: TrustedProxies = TrustedProxies(),
+        metrics: Metrics, logger: Logger, answering: @escaping ProviderAnswering
     ) {
         self.limits = limits
         self.addresses = addresses
+        self.proxies = proxies
         self.metrics = metrics
         self.logger = logger
         self.answering = answering
@@ -59,18 +62,17 @@ final class ProviderServer: Service {
     /// Creates the server of an endpoint, with the limits of a configuration.
     convenience init(
         _ configuration: ServiceConfiguration, idleTimeout: Int, _ endpoint: ProviderEndpoint, metrics: Metrics,
-        logger: Logger
+        tracer: Tracer? = nil, logger: Logger
     ) {
         var limits = Limits()
         limits.handshake = .seconds(Int64(configuration.requestTimeout))
         limits.request = limits.handshake
         limits.idle = .seconds(Int64(idleTimeout))
         self.init(
-            limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress), metrics: metrics,
-            logger: logger
+            limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress),
+            proxies: configuration.trustedProxies, metrics: metrics, logger: logger
         ) { request, connection in
-            let parent = request.header("traceparent").flatMap(Traceparent.init)
-            return await endpoint.answer(request, on: connection, traceparent: parent?.child().description)
+            await endpoint.answer(request, on: connection, tracer)
         }
     }
 
@@ -86,12 +88,12 @@ final class ProviderServer: Service {
                 .serverChannelOption(.backlog, value: 4096)
                 .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
                 .childChannelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        guard self.addresses.admitFully(channel) else { return channel.close(promise: nil) }
-                        try tls.configure(channel, handshake: self.limits.handshake) { certificate in
-                            try self.accept(channel, certificate: certificate)
-                        }
+                    let identified = self.proxies.identify(channel, within: self.limits.handshake) {
+                        channel.eventLoop.makeCompletedFuture { try self.setUp(channel, tls) }
                     }
+                    // The first bytes of a proxy come only after this initialiser.
+                    let isProxy = self.proxies.include(channel.remoteAddress)
+                    return isProxy ? channel.eventLoop.makeSucceededVoidFuture() : identified
                 }
                 .bind(host: host, port: port).get()
             open.withLock { $0.listener = listener }
@@ -100,6 +102,14 @@ final class ProviderServer: Service {
             throw StartupError.portInUse(port, "--apns-port")
         } catch let error as IOError where error.errnoCode == EACCES {
             throw StartupError.portForbidden(port, "--apns-port")
+        }
+    }
+
+    /// Adds TLS to a connection whose client is known, and HTTP/2 after the handshake.
+    private func setUp(_ channel: any Channel, _ tls: ProviderTLS) throws {
+        guard addresses.admitFully(channel) else { return channel.close(promise: nil) }
+        try tls.configure(channel, handshake: limits.handshake) { certificate in
+            try self.accept(channel, certificate: certificate)
         }
     }
 
