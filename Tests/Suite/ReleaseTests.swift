@@ -12,26 +12,29 @@ import Testing
         async throws
     {
         let version = try Self.version()
+        let registry = try await Self.registry()
+        let pinning = ["IMAGE_REGISTRY": registry.url("")]
         try await Self.inFolder { folder in
             let first = folder.appending(path: "first")
             let binaries = try Self.binaries(in: folder, version: version)
-            try await Self.run(Self.script, ["--binaries", binaries, "--output", first.path])
+            try await Self.run(Self.script, ["--binaries", binaries, "--output", first.path, "--pin-images"], pinning)
             let names = try FileManager.default.contentsOfDirectory(atPath: first.path).sorted()
             let tarball = try #require(names.first { $0.hasSuffix(".tar.gz") })
             let package = try #require(names.first { $0.hasSuffix(".deb") })
-            #expect(names.count == 4 && names.allSatisfy { $0.contains(version) }, "\(names)")
+            #expect(names.count == 5 && names.allSatisfy { $0.contains(version) }, "\(names)")
             let checked = try await Self.run(
                 "/bin/sh", ["-c", "cd '\(first.path)' && sha256sum --check dormouse-\(version).sha256"])
-            #expect(checked.filter { $0.hasSuffix(": OK") }.count == 3, "\(checked)")
+            #expect(checked.filter { $0.hasSuffix(": OK") }.count == 4, "\(checked)")
 
             let packed = try await Self.run("/bin/tar", ["-tzf", first.appending(path: tarball).path])
             for program in Self.programs { #expect(packed.contains { $0.hasSuffix("/bin/\(program)") }) }
             #expect(packed.contains { $0.hasSuffix("/scenarios/morning-herd.yaml") })
             try await checkPackage(first.appending(path: package).path, version: version)
+            try checkImages(first.appending(path: "dormouse-\(version)-images.yml"))
             try checkBill(first.appending(path: "dormouse-\(version).cdx.json"), version: version)
 
             let second = folder.appending(path: "second")
-            try await Self.run(Self.script, ["--binaries", binaries, "--output", second.path])
+            try await Self.run(Self.script, ["--binaries", binaries, "--output", second.path, "--pin-images"], pinning)
             for name in names {
                 let (one, other) = (first.appending(path: name), second.appending(path: name))
                 #expect(try Data(contentsOf: one) == Data(contentsOf: other), "\(name) differs")
@@ -53,6 +56,51 @@ import Testing
                 #expect(try await process.exit(within: 60) == .exited(1))
                 #expect(process.errors.tail().contains(words), "\(arguments): \(process.errors.tail())")
                 #expect(!FileManager.default.fileExists(atPath: output.path))
+            }
+        }
+    }
+
+    @Test func `an image that the registry does not have is named`() async throws {
+        let registry = try await Self.registry(without: "grafana/grafana")
+        let process = try ChildProcess.start(
+            "/usr/bin/env", ["-C", Repository.root.path, "python3", "deploy/lib/images.py"],
+            environment: ["IMAGE_REGISTRY": registry.url("")])
+        #expect(try await process.exit(within: 60) == .exited(1))
+        #expect(process.errors.tail().contains("gives no digest of grafana/grafana:"), "\(process.errors.tail())")
+    }
+
+    /// Starts a registry that asks for a token first, as Docker Hub does.
+    private static func registry(without missing: String = "?") async throws -> CannedServer {
+        try await CannedServer.start { request in
+            func answer(_ status: String, _ field: String, _ body: String = "") -> String {
+                "HTTP/1.1 \(status)\r\n\(field)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            }
+            if request.path.hasPrefix("/token?") { return answer("200 OK", "X: y", #"{"token":"t1"}"#) }
+            guard request.headers.first(name: "Authorization") == "Bearer t1" else {
+                let challenge = #"Bearer realm="http://\#(request.host)/token",service="registry",scope="pull""#
+                return answer("401 Unauthorized", "WWW-Authenticate: \(challenge)")
+            }
+            guard request.method == "HEAD", !request.path.contains(missing) else {
+                return answer("404 Not Found", "X: y")
+            }
+            let digest = String(repeating: String(request.path.utf8.count % 10), count: 64)
+            return answer("200 OK", "Docker-Content-Digest: sha256:\(digest)")
+        }
+    }
+
+    /// Each image of the Compose file and of the Dockerfile has its tag and a digest.
+    private func checkImages(_ file: URL) throws {
+        let text = try String(contentsOf: file, encoding: .utf8)
+        for (source, pattern) in [
+            ("docker-compose.yml", #/image: (\S+)/#), ("deploy/docker/Dockerfile", #/_IMAGE=(\S+)/#),
+        ] {
+            let images = try String(contentsOf: Repository.file(source), encoding: .utf8).matches(of: pattern)
+                .map { String($0.output.1) }.filter { $0 != "dormouse:local" }
+            #expect(images.count > 1)
+            for image in images {
+                let path = "/v2/\(image.contains("/") ? "" : "library/")\(image.replacing(":", with: "/manifests/"))"
+                let digest = String(repeating: String(path.utf8.count % 10), count: 64)
+                #expect(text.contains("'\(image)@sha256:\(digest)'"), "\(image)")
             }
         }
     }
@@ -113,8 +161,10 @@ import Testing
     ///
     /// - Returns: the lines of its output.
     @discardableResult
-    private static func run(_ program: String, _ arguments: [String]) async throws -> [String] {
-        let process = try ChildProcess.start(program, arguments)
+    private static func run(
+        _ program: String, _ arguments: [String], _ environment: [String: String] = [:]
+    ) async throws -> [String] {
+        let process = try ChildProcess.start(program, arguments, environment: environment)
         let status = try await process.exit(within: 120)
         guard status == .exited(0) else {
             throw Unexpected("\(program) \(arguments): \(status)\n\(process.output.tail())\n\(process.errors.tail())")

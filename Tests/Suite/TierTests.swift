@@ -44,6 +44,13 @@ import Testing
         #expect(Self.packages(suite) == Self.packages(all))
     }
 
+    @Test func `without a Docker engine, the tests of the containers are skipped`() async throws {
+        let test = try ChildProcess.start(
+            Repository.file("deploy/test").path, ["--tier", "containers"], environment: ["DOCKER": "/bin/false"])
+        #expect(try await test.exit(within: 60) == .exited(0))
+        #expect(test.output.lines.last == "skipped: no Docker engine", "\(test.output.tail())")
+    }
+
     /// Returns the packages that the targets depend on.
     private static func packages(_ targets: [JSON]) -> Set<String> {
         Set(
