@@ -45,6 +45,28 @@ import Testing
         }
     }
 
+    @Test func `a promoted standby has each acknowledged command, and streams go on`() async throws {
+        try await underLoad(hasStandby: true) { suite, witnesses in
+            let standby = try #require(suite.standby)
+            let stream = try await suite.stream(.ops, "/v1/events/stream")
+            try await stream.waitFor(20, "events before the failover")
+            try await suite.cluster.kill()
+            for witness in witnesses { try await witness.failed(1) }
+            try await standby.promote()
+            try await forAllServices { try await suite.waitUntil($0, isWell: true) }
+            for witness in witnesses { try await witness.acknowledges(10) }
+            try await stream.waitFor(stream.items.count + 50, "events after the failover")
+            var last: [Int: Int] = [:]
+            for item in stream.items {
+                let (partition, offset) = (
+                    item["partition"]?.int ?? -1, item["offset"]?.string.flatMap { Int($0) } ?? -1
+                )
+                if let before = last[partition] { #expect(offset == before + 1, "the stream of \(partition)") }
+                last[partition] = offset
+            }
+        }
+    }
+
     private func forAllServices(_ body: @Sendable @escaping (SuiteService) async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for service in SuiteService.allCases { group.addTask { try await body(service) } }
@@ -53,10 +75,12 @@ import Testing
     }
 
     /// Runs the body with a fleet and the witnesses, then stops the suite and audits the log.
+    ///
+    /// - Parameter hasStandby: whether the database has a synchronous standby, which the body promotes.
     private func underLoad(
-        _ body: @Sendable @escaping (RunningSuite, [Witness]) async throws -> Void
+        hasStandby: Bool = false, _ body: @Sendable @escaping (RunningSuite, [Witness]) async throws -> Void
     ) async throws {
-        let suite = try await RunningSuite.start(fsync: true)
+        let suite = try await RunningSuite.start(fsync: true, hasStandby: hasStandby)
         let witnesses = try await Witness.all(suite)
         let fleet = try suite.startFleet(devices: 30)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -81,8 +105,9 @@ import Testing
         let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
         #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
-        let audit = try await LogAudit.run(suite)
+        let audit = try await LogAudit.run(suite, on: suite.standby)
         for witness in witnesses { witness.check(audit) }
+        try await suite.standby?.destroy()
         try await suite.cluster.destroy()
     }
 }

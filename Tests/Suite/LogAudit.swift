@@ -18,11 +18,14 @@ struct LogAudit {
     private let pool: ConnectionPool
 
     /// Reads the whole log as the superuser, and checks it.
-    static func run(_ suite: RunningSuite) async throws -> LogAudit {
+    ///
+    /// - Parameter cluster: the server; the suite's own by default.
+    static func run(_ suite: RunningSuite, on cluster: PrivateCluster? = nil) async throws -> LogAudit {
+        let cluster = cluster ?? suite.cluster
         var logger = Logger(label: "audit")
         logger.logLevel = .critical
         let pool = ConnectionPool(
-            try ConnectionOptions(url: suite.cluster.url(database: suite.database)), size: 1, logger: logger)
+            try ConnectionOptions(url: cluster.url(database: suite.database)), size: 1, logger: logger)
         let heads = try await pool.execute(Query(LogReader.heads)).decode((Int, Int).self)
         var events: [Event] = []
         for (partition, head) in heads {

@@ -1,4 +1,5 @@
 import Foundation
+import NIOHTTP1
 import Records
 import TestSupport
 import Testing
@@ -92,7 +93,7 @@ import Testing
     private func checkImages(_ file: URL) throws {
         let text = try String(contentsOf: file, encoding: .utf8)
         for (source, pattern) in [
-            ("docker-compose.yml", #/image: (\S+)/#), ("deploy/docker/Dockerfile", #/_IMAGE=(\S+)/#),
+            ("docker-compose.yml", #/\n    image: (\S+)/#), ("deploy/docker/Dockerfile", #/_IMAGE=(\S+)/#),
         ] {
             let images = try String(contentsOf: Repository.file(source), encoding: .utf8).matches(of: pattern)
                 .map { String($0.output.1) }.filter { $0 != "dormouse:local" }

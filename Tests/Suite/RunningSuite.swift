@@ -24,6 +24,8 @@ final class RunningSuite: Sendable {
     static let readersKey = "battery-staple"
 
     let cluster: PrivateCluster
+    /// The standby of the cluster, which services use after its promotion; nil if there is none.
+    let standby: PrivateCluster?
     let database: String
     /// A proxy before the content of `transfer`, to interrupt downloads.
     let proxy: TCPProxy
@@ -34,6 +36,7 @@ final class RunningSuite: Sendable {
     /// The number of partitions of the log; nil for the default.
     private let partitions: Int?
     private let further: [String: String]
+    private let readsStandby: Bool
     private let processes = Mutex<[SuiteService: ChildProcess]>([:])
 
     /// Migrates a new database and starts services.
@@ -42,13 +45,17 @@ final class RunningSuite: Sendable {
     ///   - services: the services to start; the database is migrated for all.
     ///   - partitions: the number of partitions of the log; the default of the services if nil.
     ///   - fsync: whether a commit reaches the disk, as in production.
+    ///   - hasStandby: whether the cluster has a synchronous standby.
+    ///   - readsStandby: whether `ops` queries the standby.
     ///   - settings: further settings of all services.
     static func start(
         _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, partitions: Int? = nil,
-        fsync: Bool = false, settings: [String: String] = [:]
+        fsync: Bool = false, hasStandby: Bool = false, readsStandby: Bool = false,
+        settings: [String: String] = [:]
     ) async throws -> RunningSuite {
         let cluster = try await PrivateCluster.make(fsync: fsync)
-        let suite = try await RunningSuite(cluster, partitions, settings)
+        let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: true) : nil
+        let suite = try await RunningSuite(cluster, standby, partitions, settings, readsStandby: readsStandby)
         for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for service in services { group.addTask { try await suite.launch(service) } }
@@ -57,8 +64,13 @@ final class RunningSuite: Sendable {
         return suite
     }
 
-    private init(_ cluster: PrivateCluster, _ partitions: Int?, _ further: [String: String]) async throws {
+    private init(
+        _ cluster: PrivateCluster, _ standby: PrivateCluster?, _ partitions: Int?, _ further: [String: String],
+        readsStandby: Bool
+    ) async throws {
+        self.readsStandby = readsStandby
         self.cluster = cluster
+        self.standby = standby
         self.partitions = partitions
         self.further = further
         database = try await cluster.makeNamedDatabase()
@@ -241,12 +253,16 @@ final class RunningSuite: Sendable {
 
     /// Returns the settings of a service over TCP with its own role, with the rights as in a deployment.
     func settings(of service: SuiteService) -> [String: String] {
+        let hosts = [cluster, standby].compactMap(\.self).map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
         var settings = [
-            "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(cluster.port)/\(database)",
+            "DATABASE_URL": "postgresql://dormouse_\(service.rawValue)@\(hosts)/\(database)",
             "DATABASE_PASSWORD_FILE": path(service.rawValue),
         ]
         settings["PARTITIONS"] = partitions.map(String.init)
         if service == .ops {
+            if readsStandby, let standby {
+                settings["READ_DATABASE_URL"] = "postgresql://dormouse_ops@127.0.0.1:\(standby.port)/\(database)"
+            }
             let addresses = SuiteService.writers.map { ("\($0.rawValue.uppercased())_URL", address($0)) }
             return settings.merging(addresses) { $1 }
         }

@@ -1,7 +1,7 @@
 /// The shell process that holds a cluster. It is the parent of the postmaster and carries out one order per line. The
 /// end of its input shows it that the test process is gone, however that ended.
 ///
-/// An order is `NUMBER init PASSWORD`, `NUMBER start` or `NUMBER stop MODE`. The answer is `@NUMBER ok …` or `@NUMBER
+/// An order is `NUMBER init PASSWORD`, `NUMBER copy URL`, `NUMBER start` or `NUMBER stop MODE`. The answer is `@NUMBER ok …` or `@NUMBER
 /// failed`. One process does everything in order, so the end can't overtake a start.
 enum KeeperScript {
     static let text = #"""
@@ -16,6 +16,13 @@ enum KeeperScript {
             "$bin/initdb" -D data -U "$user" --pwfile=password --auth-local=trust --auth-host=scram-sha-256 \
                 --encoding=UTF8 --no-locale --no-sync >init.log 2>&1 &&
             printf '%s\n' "$configuration" >>data/postgresql.conf && rm password && echo "@$number ok $dir" && return
+            tell init.log; echo "@$number failed"
+        }
+
+        # A streaming standby of the server at a URL.
+        copy() {
+            "$bin/pg_basebackup" -D data -d "$1" -R -X stream -c fast --no-sync >init.log 2>&1 &&
+            printf '%s\n' "$configuration" >>data/postgresql.conf && echo "@$number ok $dir" && return
             tell init.log; echo "@$number failed"
         }
 

@@ -51,17 +51,40 @@ public actor PrivateCluster {
         var attempts = 0
         while true {
             do {
-                return try await PrivateCluster(binaries: binaries, configuration: configuration)
+                return try await PrivateCluster(binaries: binaries, configuration: configuration, primary: nil)
             } catch let failure as ClusterFailed where failure.description.contains("could not bind") && attempts < 5 {
                 attempts += 1
             }
         }
     }
 
-    private init(binaries: PostgresBinaries, configuration: String) async throws {
+    /// Starts a standby of this server, with its superuser and password. It follows the write-ahead log.
+    ///
+    /// - Parameter isSynchronous: whether each commit of this server waits from now on until the standby has flushed it.
+    /// - Throws: ``ClusterFailed``.
+    public func makeStandby(isSynchronous: Bool) async throws -> PrivateCluster {
+        let standby = try await PrivateCluster(
+            binaries: binaries, configuration: Self.configuration(fsync: true, settings: [:]), primary: self)
+        if isSynchronous {
+            try await sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            try await sql("SELECT pg_reload_conf()")
+        }
+        return standby
+    }
+
+    /// Makes a standby a primary, and waits for the end of its recovery.
+    /// - Throws: ``ClusterFailed``.
+    public nonisolated func promote() async throws {
+        guard try await sql("SELECT pg_promote(wait_seconds => 60)") == "t" else {
+            throw ClusterFailed("the standby is no primary after 60 s")
+        }
+    }
+
+    private init(binaries: PostgresBinaries, configuration: String, primary: PrivateCluster?) async throws {
         self.binaries = binaries
         var generator = SystemRandomNumberGenerator()
-        password = String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+        password =
+            primary?.password ?? String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
         port = try freePort()
         let shell = [
             "/bin/sh", "-c", KeeperScript.text, "keeper", binaries.directory, configuration, "\(port)", superuser,
@@ -69,7 +92,8 @@ public actor PrivateCluster {
         let command = try PostgresBinaries.asServerUser(shell)
         keeper = try SpawnedProcess(
             command[0], Array(command.dropFirst()), environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"])
-        guard keeper.write(line: "0 init \(password)") else { throw ClusterFailed("the keeper has not started") }
+        let origin = primary.map { "copy \($0.url(database: "postgres"))" } ?? "init \(password)"
+        guard keeper.write(line: "0 \(origin)") else { throw ClusterFailed("the keeper has not started") }
         socketDirectory = try await Self.answer(to: 0, of: keeper)
         try await start()
     }

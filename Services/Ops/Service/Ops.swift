@@ -25,6 +25,8 @@ public struct Ops: ServiceProgram {
     let auditDays: Int
     private let dashboardsPassword: SecretFile
     private let services: ServiceAddresses
+    /// The database of the queries; nil for the one of the service.
+    private let readURL: String?
 
     public init(_ reader: SettingsReader) {
         retentionDays = reader.number(
@@ -35,6 +37,10 @@ public struct Ops: ServiceProgram {
             "DASHBOARDS_PASSWORD_FILE",
             "migrate only: file with the password of the role dormouse_dashboards, which reads the views of schema ops")
         services = ServiceAddresses(reader)
+        readURL = reader.text(
+            "READ_DATABASE_URL",
+            "URL of PostgreSQL for the queries of the API, such as that of a standby, whose answers may be behind; by default"
+                + " DATABASE_URL")
     }
 
     /// Creates or updates the log, the schema `ops` and the role of `ops`. `VIRTUAL_TIME` makes the clock virtual.
@@ -61,6 +67,8 @@ public struct Ops: ServiceProgram {
             let base = try await ServiceBase.open(
                 Self.name, configuration, migrators: try Self.migrators(), logger: logger)
             let (pool, metrics) = (base.pool, base.metrics)
+            var reads: ReadPool?
+            if let readURL { reads = try await base.readPool(readURL) }
             let updates = WakeUpReceiver(
                 base.options, sender: WakeUpSender(pool: pool, sender: UUID(), logger: logger), logger: logger)
             // Only the owner of the tables can drop days: `maintain` does. This role can create the tables of new days.
@@ -71,9 +79,10 @@ public struct Ops: ServiceProgram {
                 pool: pool, partitions: configuration.partitions, updates: updates, pace: .milliseconds(20),
                 logger: logger)
             var table = RouteTable()
-            Self.addRoutes(to: &table, pool: pool, tail: tail, metrics: metrics, parked: parked)
+            Self.addRoutes(
+                to: &table, pool: pool, reads: reads?.pool, tail: tail, metrics: metrics, parked: parked)
             try await base.run(
-                &table, first: updates, updates: updates, tail: tail,
+                &table, first: updates, updates: updates, tail: tail, checks: [reads?.check].compactMap(\.self),
                 loops: [
                     upkeep,
                     Counting(store: OpsStore(pool: pool), updates: updates, metrics: metrics, logger: logger),
@@ -81,6 +90,7 @@ public struct Ops: ServiceProgram {
                         queries: LogQueries(pool: pool, partitions: tail.partitions), metrics: metrics,
                         retentionDays: retentionDays),
                 ])
+            await reads?.pool.close()
         }
     }
 
@@ -90,14 +100,16 @@ public struct Ops: ServiceProgram {
     ///
     /// - Parameters:
     ///   - pool: connections of the role `dormouse_ops`.
+    ///   - reads: connections for queries, to a server that may be behind; by default those of `pool`.
     ///   - parked: forwards requests about dead letters to the other services.
     ///   - search: the limits of a page with a filter by text.
     static func addRoutes(
-        to table: inout RouteTable, pool: ConnectionPool, tail: LogTail, metrics: Metrics, parked: ParkedRoutes,
-        search: SearchLimits = SearchLimits()
+        to table: inout RouteTable, pool: ConnectionPool, reads: ConnectionPool? = nil, tail: LogTail,
+        metrics: Metrics, parked: ParkedRoutes, search: SearchLimits = SearchLimits()
     ) {
-        let store = OpsStore(pool: pool)
-        let queries = LogQueries(pool: pool, partitions: tail.partitions, skipIndex: store, search: search)
+        let reads = reads ?? pool
+        let store = OpsStore(pool: reads)
+        let queries = LogQueries(pool: reads, partitions: tail.partitions, skipIndex: store, search: search)
         EventRoutes(queries: queries, store: store, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, store: store).add(to: &table)
         LogRoutes(queries: queries, store: store).add(to: &table)
@@ -107,7 +119,8 @@ public struct Ops: ServiceProgram {
         ReportRoutes(store: store, queries: queries).add(to: &table)
         parked.add(to: &table)
         OutlookRoutes(services: parked).add(to: &table)
-        ClockRoutes(control: ClockControl(pool: pool), store: store, tail: tail).add(to: &table)
+        // An advance waits for cursors and for the answers of devices, so it reads what it has just written.
+        ClockRoutes(control: ClockControl(pool: pool), store: OpsStore(pool: pool), tail: tail).add(to: &table)
         KeyRoutes().add(to: &table)
         AuditRoutes(store: store).add(to: &table)
         ErasureRoutes(store: store, partitions: tail.partitions).add(to: &table)
