@@ -144,6 +144,25 @@ import Testing
         #expect(named == alerts.map { $0.lowercased() })
     }
 
+    @Test func `alerts and dashboards use metrics that the services have`() throws {
+        let table = try String(contentsOfFile: Self.root + "/Services/Ops/README.md", encoding: .utf8)
+        let rules = try String(contentsOfFile: Self.root + "/deploy/prometheus/rules.yml", encoding: .utf8)
+        var known = Set(table.matches(of: #/\n\| `(dormouse_\w+)` \|/#).map { String($0.1) })
+        known.formUnion(rules.matches(of: #/record: (\S+)/#).map { String($0.1) })
+        let folder = Self.root + "/deploy/grafana/dashboards"
+        let dashboards = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json") }
+        let texts = try dashboards.map { try String(contentsOfFile: folder + "/" + $0, encoding: .utf8) }
+        var used: Set<String> = []
+        for text in texts + [rules] {
+            for found in text.matches(of: #/dormouse(?:_|:requests)[a-z0-9_:]+/#) {
+                let name = String(found.output)
+                let base = name.replacing(#/_(bucket|sum|count)$/#, with: "")
+                used.insert(known.contains(name) ? name : base)
+            }
+        }
+        #expect(used.count > 20 && used.isSubset(of: known), "\(used.subtracting(known))")
+    }
+
     /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml.
     /// Network policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
     @Test func `the manifests match Kubernetes and the compose file`() async throws {
@@ -174,6 +193,10 @@ import Testing
         ("examples/providers.yaml", "targetPort: apns", "targetPort: apn"),
         ("examples/kustomization.yaml", "name: migrate", "name: migration"),
         ("examples/kustomization.yaml", "PROXY_PROTOCOL_FROM", "PROXY_PROTOCOL"),
+        ("tls/kustomization.yaml", "readinessProbe/httpGet/scheme", "readinessProbe/httpGet/schema"),
+        ("tls/kustomization.yaml", "TLS_KEY", "TLS_KEYS"),
+        ("tls/kustomization.yaml", "name: SERVICES_AUTH", "name: AUTH"),
+        ("tls/kustomization.yaml", "https://fetch:8082", "http://fetch:8082"),
         ("examples/kustomization.yaml", "/spec/template/metadata/annotations", "/spec/metadata/annotations"),
     ])
     func `a fault in a manifest is found`(file: String, right: String, wrong: String) async throws {

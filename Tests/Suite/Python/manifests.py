@@ -4,6 +4,7 @@ Usage: manifests.py KUBERNETES_FOLDER COMPOSE_FILE METRICS_TABLE HELP_FOLDER - t
 has what `SERVICE --help` prints, in SERVICE.txt
 """
 import collections
+import copy
 import pathlib
 import re
 import sys
@@ -265,6 +266,63 @@ for monitor in example["ServiceMonitor"]:
             fault(f"examples/servicemonitor.yaml: {name} has no metrics there")
 if not example["ServiceMonitor"]:
     fault("examples: there is no ServiceMonitor")
+
+# The component for HTTPS, applied to each deployment.
+component = yaml.safe_load((folder / "tls/kustomization.yaml").read_text())
+served = dict(line.split("=", 1) for item in component["configMapGenerator"] for line in item["literals"])
+for variable in set(served) - settings.all:
+    fault(f"tls: {variable} is not a setting")
+
+
+def add(document, path, value):
+    """Adds a value as an operation `add` of a JSON patch does (RFC 6902), where its parent exists."""
+    *parents, last = path.split("/")[1:]
+    for part in parents:
+        document = document[int(part)] if isinstance(document, list) else document[part]
+    if last == "-":
+        document.append(value)
+    else:
+        document[last] = value
+
+
+for name in ours:
+    document = copy.deepcopy(of["Deployment"][name])
+    container = pods(document)["spec"]["containers"][0]
+    for item in component["patches"]:
+        if not re.fullmatch(item["target"]["name"], name):
+            continue
+        patch = yaml.safe_load(item["patch"])
+        try:
+            if isinstance(patch, list):
+                for step in patch:
+                    add(document, step["path"], step["value"])
+            else:
+                more = pods(patch)["spec"]["containers"][0]
+                given = {entry["name"]: entry for entry in container["env"] + more["env"]}
+                container["env"] = list(given.values())
+                if more["name"] != container["name"]:
+                    fault(f"tls: {more['name']} is not the container of {name}")
+        except (KeyError, IndexError, TypeError) as error:
+            fault(f"tls: a patch does not fit {name}: {error!r}")
+    try:
+        kubernetes_validate.validate(document, "1.33", strict=True)
+    except kubernetes_validate.ValidationError as error:
+        fault(f"tls: {name}: {error.message}")
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        if container[probe]["httpGet"].get("scheme") != "HTTPS":
+            fault(f"tls: the {probe} of {name} uses HTTP")
+    mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
+    volumes = {volume["name"] for volume in pods(document)["spec"]["volumes"]}
+    if any(mount["name"] not in volumes for mount in container["volumeMounts"]):
+        fault(f"tls: {name} mounts no volume")
+    values = {entry["name"]: entry["value"] for entry in container["env"]}
+    for variable, value in {**served, **values}.items():
+        if variable not in settings.known[name] and variable not in served:
+            fault(f"tls: {variable} is not a setting of {name}")
+        if value.startswith("/run/tls/") and "/run/tls" not in mounted:
+            fault(f"tls: {name}: {value} is not mounted")
+        if re.match(r"http://(lifecycle|fetch|push|transfer|ops):", value):
+            fault(f"tls: {name}: {variable} is {value}")
 
 # The allowed connections (from, to, port), by the policies of both sides.
 asked, granted = set(), set()
