@@ -43,7 +43,7 @@ postgres_version() {
 }
 
 # need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, packaging, python,
-# promtool and browser.
+# faketime, promtool and browser.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -60,6 +60,7 @@ need_packages() {
                 command -v wget >/dev/null || missing+=(wget)
                 command -v aria2c >/dev/null || missing+=(aria2)
                 ;;
+            faketime) [[ -n $(compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1') ]] || missing+=(faketime) ;;
             promtool) command -v promtool >/dev/null || missing+=(prometheus) ;;
             packaging)
                 command -v dpkg-shlibdeps >/dev/null || missing+=(dpkg-dev)
