@@ -57,6 +57,7 @@ public struct ServiceBase: Sendable {
         await connection.close()
         let metrics = Metrics()
         let tracer = Tracer(share: configuration.traces.share, metrics: metrics)
+        metrics.add(0, to: .spansExported)
         let exporter = try SpanExporter(configuration.traces, of: name, tracer, metrics: metrics, logger: logger)
         return ServiceBase(
             name: name, configuration: configuration, options: options,

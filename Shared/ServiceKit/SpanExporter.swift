@@ -58,15 +58,15 @@ struct SpanExporter: Service {
         try await HTTPClient.withHTTPClient(configuration: configuration) { client in
             let rest = await cancelWhenGracefulShutdown {
                 var (queue, pause) = (Queue(), interval)
-                while (try? await Task.sleep(for: pause)) != nil { pause = await export(&queue, client) }
+                while (try? await Task.sleep(for: pause)) != nil { (queue, pause) = await exported(queue, client) }
                 return queue
             }
-            // A cancelled task can't send a request, so a task of its own sends the last spans.
-            await Task {
-                var queue = rest
-                repeat { _ = await export(&queue, client) } while queue.spans.isEmpty && tracer.count > 0
-                drop(queue.spans, "unreachable")
-            }.value
+            var queue = rest
+            // A collector that does not answer must not delay the shutdown by another timeout.
+            while queue.failures == 0 || queue.spans.isEmpty, !queue.spans.isEmpty || tracer.count > 0 {
+                queue = await exported(queue, client).queue
+            }
+            drop(queue.spans + tracer.take(.max), "unreachable")
         }
     }
 
@@ -81,6 +81,16 @@ struct SpanExporter: Service {
         /// The collector will never accept these spans.
         case refused(String)
         case failed(String, pause: Duration?)
+    }
+
+    /// Sends the next spans in a task of its own. A cancelled request may have reached the collector, so its spans would be
+    /// sent twice.
+    private func exported(_ queue: Queue, _ client: HTTPClient) async -> (queue: Queue, pause: Duration) {
+        await Task {
+            var queue = queue
+            let pause = await export(&queue, client)
+            return (queue, pause)
+        }.value
     }
 
     /// Sends the next spans.
@@ -125,7 +135,7 @@ struct SpanExporter: Service {
         for header in headers { request.headers.replaceOrAdd(name: header.name, value: header.value) }
         request.body = .bytes(ByteBuffer(bytes: body.bytes))
         do {
-            let answer = try await client.execute(request, timeout: .seconds(10))
+            let answer = try await client.execute(request, timeout: .seconds(5))
             let text = try await answer.body.collect(upTo: 65536)
             return Self.outcome(answer.status.code, answer.headers.first(name: "retry-after"), Array(buffer: text))
         } catch {

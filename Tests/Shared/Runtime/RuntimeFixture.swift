@@ -38,7 +38,7 @@ struct RuntimeFixture: Sendable {
         try await RuntimeSchema.migrate(
             service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
         await connection.close()
-        pool = ConnectionPool(options, size: 4, logger: logger)
+        pool = ConnectionPool(options, size: 4, acquisitionTimeout: .seconds(60), logger: logger)
     }
 
     /// Returns a replica that does not run, for reads of states.
@@ -65,7 +65,7 @@ struct RuntimeFixture: Sendable {
         _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Void
     ) async throws {
         let options = try ConnectionOptions(url: url ?? self.url)
-        let own = ConnectionPool(options, size: poolSize, logger: logger)
+        let own = ConnectionPool(options, size: poolSize, acquisitionTimeout: .seconds(60), logger: logger)
         let runtime = DurableRuntime<M>(
             pool: own, options: options, partitions: partitions, clock: clock, policy: policy, cacheBytes: cacheBytes,
             limits: limits, logger: logger)
