@@ -37,8 +37,8 @@ import Testing
             #expect(crowd.open == 0)
         }
         try await work(honest, in: suite, beside: nil)
-        _ = try await LogAudit.run(suite)
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
+        _ = try await LogAudit.run(suite)
         try await suite.cluster.destroy()
     }
 
