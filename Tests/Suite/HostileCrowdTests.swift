@@ -45,12 +45,12 @@ import Testing
     /// The statuses that a crowd may get; 0 is a closed connection.
     private static func answers(to kind: HostileCrowd.Kind) -> Set<Int> {
         switch kind {
-        case .garbageTokens: [401, 429, 0]
+        case .garbageTokens: [401, 429]
         case .drippedBodies: [400, 408, 429, 503, 0]
-        case .longPolls: [200, 429, 503, 0]
+        case .longPolls: [200, 429, 503]
         case .silentTLS: [0]
         case .refusedHTTP2: [403, 0]
-        case .wantedDigests: [206, 429, 503, 0]
+        case .wantedDigests: [206, 429, 503]
         }
     }
 
@@ -115,13 +115,9 @@ import Testing
     ) async throws -> Answer {
         let headers = ["Idempotency-Key": UUID().uuidString]
         for _ in 0..<10 {
-            do {
-                let answer = try await suite.send(
-                    method, service, path, document, as: key, headers: method == .GET ? [:] : headers)
-                guard [429, 503].contains(answer.status) else { return answer }
-            } catch let error as HTTPClientError where error == .deadlineExceeded {
-                // The machine is slow: the same request again.
-            }
+            let answer = try await suite.send(
+                method, service, path, document, as: key, headers: method == .GET ? [:] : headers)
+            guard [429, 503].contains(answer.status) else { return answer }
             try await Task.sleep(for: .seconds(1))
         }
         return try await suite.send(method, service, path, document, as: key)

@@ -66,7 +66,7 @@ import TransferCore
         _ downloads: Downloads, _ files: [ContentOrigin.File], _ origin: ContentOrigin, _ comment: Comment
     ) async throws {
         let suite = downloads.suite
-        try await eventually(within: 180, describe: "the failed transfer takes no space, \(comment)") {
+        try await eventually(describe: "the failed transfer takes no space, \(comment)") {
             try await suite.send(.PUT, suite.transferPort, "/content/room", files[2].bytes).status < 300
         }
         _ = try await suite.send(.DELETE, suite.transferPort, "/content/room")
