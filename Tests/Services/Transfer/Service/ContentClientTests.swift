@@ -16,7 +16,7 @@ import Testing
         let folder = try Folder()
         for size in Self.sizes {
             let path = "/content/downloads/\(size)"
-            let content = random(size)
+            let content = noise(size, seed: UInt64(size))
             _ = try await suite.send(.PUT, suite.transferPort, path, content)
             try await propertyTest(seedsFrom: UInt64(size), count: 2) { generator in
                 // Each cut is after the head, and all rations together are less than the file, so all three cuts happen.
@@ -86,13 +86,5 @@ import Testing
         }
         #expect(try await Folder.hash(folder.url.appendingPathComponent("large")) == sha256)
         #expect(try Memory.most(of: transfer.pid) < 256 << 20)
-    }
-
-    private func random(_ size: Int) -> ByteBuffer {
-        var generator = SplitMix64(seed: UInt64(size))
-        var buffer = ByteBuffer()
-        for _ in 0..<size / 8 { buffer.writeInteger(generator.next()) }
-        for _ in 0..<size % 8 { buffer.writeInteger(UInt8(truncatingIfNeeded: generator.next())) }
-        return buffer
     }
 }

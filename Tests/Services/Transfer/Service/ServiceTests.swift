@@ -11,12 +11,7 @@ import Testing
 /// `lifecycle` and `transfer` as processes that move bytes.
 @Suite(.tags(.database, .processes), .serialized) struct RunningTransfer {
     private static let size = 20 << 20
-    private static let bytes: ByteBuffer = {
-        var random = SplitMix64(seed: 7)
-        var buffer = ByteBuffer()
-        for _ in 0..<size / 8 { buffer.writeInteger(random.next()) }
-        return buffer
-    }()
+    private static let bytes = noise(size, seed: 7)
     private static let sha256 = hash(bytes)
     private static let task = "/v1/devices/phone/apps/app/sessions/s/tasks/1"
 

@@ -140,14 +140,6 @@ func pathOfUpload(_ location: String) -> String? {
     return url.path
 }
 
-/// Returns pseudo-random bytes.
-func noise(_ count: Int, seed: UInt64) -> ByteBuffer {
-    var random = SplitMix64(seed: seed)
-    var buffer = ByteBuffer()
-    for _ in 0..<(count + 7) / 8 { buffer.writeInteger(random.next()) }
-    return buffer.getSlice(at: 0, length: count) ?? buffer
-}
-
 func sha256(_ buffer: ByteBuffer) -> String {
     SHA256.hash(data: Data(buffer.readableBytesView)).map { String(format: "%02x", $0) }.joined()
 }

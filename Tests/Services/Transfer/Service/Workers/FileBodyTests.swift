@@ -31,10 +31,7 @@ extension FilePiece {
 extension ByteBuffer {
     /// Creates pseudo-random bytes. The same count gives the same bytes.
     init(randomBytes count: Int) {
-        var generator = seededRandom(UInt64(count))
-        self.init()
-        for _ in 0..<(count + 7) / 8 { writeInteger(generator.next()) }
-        self = readSlice(length: count) ?? self
+        self = noise(count, seed: UInt64(count))
     }
 }
 
