@@ -38,6 +38,16 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// As in a release build, but `@testable import` works.
+let optimized: [SwiftSetting] = [
+    .unsafeFlags(["-O", "-wmo", "-num-threads", "2"], .when(configuration: .debug))
+]
+/// The modules where tests spend much CPU time. They are optimized in debug builds too.
+let hot: Set = [
+    "Records", "Timeline", "Contracts", "Machines", "Telemetry", "Postgres", "EventLog", "Runtime", "HTTPKit",
+    "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "Simulation", "TestSupport",
+]
+
 /// A library. `records` says whether it declares records, whose code the plugin generates.
 func library(
     _ name: String, _ path: String, _ modules: [String], exclude: [String] = [], resources: [Resource]? = nil,
@@ -45,7 +55,7 @@ func library(
 ) -> Target {
     .target(
         name: name, dependencies: modules.map(dependency), path: path, exclude: exclude, resources: resources,
-        swiftSettings: strict, plugins: records ? ["GenerateRecords"] : nil)
+        swiftSettings: strict + (hot.contains(name) ? optimized : []), plugins: records ? ["GenerateRecords"] : nil)
 }
 
 func executable(_ name: String, _ path: String, _ modules: [String]) -> Target {
