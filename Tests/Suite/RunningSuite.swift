@@ -53,10 +53,11 @@ final class RunningSuite: Sendable {
         fsync: Bool = false, hasStandby: Bool = false, readsStandby: Bool = false,
         settings: [String: String] = [:]
     ) async throws -> RunningSuite {
-        let cluster = try await PrivateCluster.make(fsync: fsync)
+        let migrated = try await MigratedCluster.of(virtualTime: virtualTime, partitions: partitions)
+        let cluster = try await PrivateCluster.make(fsync: fsync, copyOf: migrated.cluster)
         let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: true) : nil
-        let suite = try await RunningSuite(cluster, standby, partitions, settings, readsStandby: readsStandby)
-        for service in SuiteService.allCases { try await suite.migrate(service, virtualTime: virtualTime) }
+        let suite = try await RunningSuite(
+            cluster, standby, database: migrated.database, partitions, settings, readsStandby: readsStandby)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for service in services { group.addTask { try await suite.launch(service) } }
             try await group.waitForAll()
@@ -65,15 +66,15 @@ final class RunningSuite: Sendable {
     }
 
     private init(
-        _ cluster: PrivateCluster, _ standby: PrivateCluster?, _ partitions: Int?, _ further: [String: String],
-        readsStandby: Bool
+        _ cluster: PrivateCluster, _ standby: PrivateCluster?, database: String, _ partitions: Int?,
+        _ further: [String: String], readsStandby: Bool
     ) async throws {
         self.readsStandby = readsStandby
         self.cluster = cluster
         self.standby = standby
         self.partitions = partitions
         self.further = further
-        database = try await cluster.makeNamedDatabase()
+        self.database = database
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("suite-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         var ports: [SuiteService: Int] = [:]
@@ -237,10 +238,18 @@ final class RunningSuite: Sendable {
         }
     }
 
-    private func migrate(_ service: SuiteService, virtualTime: Bool) async throws {
-        var settings = migrationSettings(of: service)
-        settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
-        try await ChildProcess.migrate(service.rawValue, settings: settings)
+    /// Starts a cluster, migrates a new database for all services, and stops the cluster.
+    static func migrate(virtualTime: Bool, partitions: Int?) async throws -> MigratedCluster {
+        let cluster = try await PrivateCluster.make(fsync: false)
+        let database = try await cluster.makeNamedDatabase()
+        let suite = try await RunningSuite(cluster, nil, database: database, partitions, [:], readsStandby: false)
+        for service in SuiteService.allCases {
+            var settings = suite.migrationSettings(of: service)
+            settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
+            try await ChildProcess.migrate(service.rawValue, settings: settings)
+        }
+        try await cluster.stop()
+        return MigratedCluster(cluster: cluster, database: database)
     }
 
     /// Returns the settings of a migration with the owner of the tables, who sets the password of the role.

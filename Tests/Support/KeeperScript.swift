@@ -1,12 +1,12 @@
 /// The shell process that holds a cluster. It is the parent of the postmaster and carries out one order per line. The
 /// end of its input shows it that the test process is gone, however that ended.
 ///
-/// An order is `NUMBER init PASSWORD`, `NUMBER copy URL`, `NUMBER start` or `NUMBER stop MODE`. The answer is `@NUMBER ok …` or `@NUMBER
-/// failed`. One process does everything in order, so the end can't overtake a start.
+/// An order is `NUMBER init PASSWORD`, `NUMBER copy URL`, `NUMBER clone FOLDER`, `NUMBER start` or `NUMBER stop MODE`. The
+/// answer is `@NUMBER ok …` or `@NUMBER failed`. One process does everything in order, so the end can't overtake a start.
 enum KeeperScript {
     static let text = #"""
-        bin=$1 configuration=$2 port=$3 user=$4
-        cd /tmp && umask 077 && dir=$(mktemp -d /tmp/dormouse-test-XXXXXX) && cd "$dir" || exit 1
+        bin=$1 configuration=$2 port=$3 user=$4 place=$5
+        cd /tmp && umask 077 && dir=$(mktemp -d "$place/dormouse-test-XXXXXX") && cd "$dir" || exit 1
 
         # Over the same pipe as the answer, and before it: on another one it might arrive too late to be shown.
         tell() { sed 's/^/| /' "$1"; }
@@ -22,6 +22,13 @@ enum KeeperScript {
         # A streaming standby of the server at a URL.
         copy() {
             "$bin/pg_basebackup" -D data -d "$1" -R -X stream -c fast --no-sync >init.log 2>&1 &&
+            printf '%s\n' "$configuration" >>data/postgresql.conf && echo "@$number ok $dir" && return
+            tell init.log; echo "@$number failed"
+        }
+
+        # A copy of the data of a stopped server.
+        clone() {
+            cp -a --reflink=auto "$1" data 2>init.log &&
             printf '%s\n' "$configuration" >>data/postgresql.conf && echo "@$number ok $dir" && return
             tell init.log; echo "@$number failed"
         }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A real PostgreSQL server only for tests, with its own folder under `/tmp` and its own port.
+/// A real PostgreSQL server only for tests, with its own folder and its own port.
 ///
 /// It leaves nothing behind. A keeper process (see ``KeeperScript``) removes it after the release of this object, or
 /// after the end of the test process, even by SIGKILL.
@@ -43,20 +43,39 @@ public actor PrivateCluster {
     /// - Parameters:
     /// - fsync: whether commits are flushed to disk, as in production.
     /// - settings: more settings for `postgresql.conf`, unquoted; they override the defaults of the cluster.
+    /// - original: a stopped cluster whose data and superuser the new one gets; nil for an empty cluster.
     /// - Throws: ``ClusterFailed``.
-    public static func make(fsync: Bool = true, settings: [String: String] = [:]) async throws -> PrivateCluster {
+    public static func make(
+        fsync: Bool = true, settings: [String: String] = [:], copyOf original: PrivateCluster? = nil
+    ) async throws -> PrivateCluster {
         let binaries = try await PostgresBinaries.find()
+        let origin = original.map { Origin.data(of: $0) } ?? .nothing
+        let place = fsync ? "/tmp" : volatilePlace
         let configuration = configuration(fsync: fsync, settings: settings)
         // Another process may take the port before the server does; the next attempt takes another port.
         var attempts = 0
         while true {
             do {
-                return try await PrivateCluster(binaries: binaries, configuration: configuration, primary: nil)
+                return try await PrivateCluster(
+                    binaries: binaries, configuration: configuration, in: place, origin)
             } catch let failure as ClusterFailed where failure.description.contains("could not bind") && attempts < 5 {
                 attempts += 1
             }
         }
     }
+
+    /// The folder for clusters that do not flush to disk. It is in memory if there is much: the databases of a test run
+    /// have half a million files and several GiB.
+    private static let volatilePlace: String = {
+        var files = statvfs()
+        guard statvfs("/dev/shm", &files) == 0,
+            let memory = try? String(contentsOfFile: "/proc/meminfo", encoding: .utf8),
+            let line = memory.split(separator: "\n").first(where: { $0.hasPrefix("MemAvailable:") }),
+            let available = line.split(separator: " ").dropFirst().first.flatMap({ Int($0) })
+        else { return "/tmp" }
+        let free = Int(files.f_bavail) * Int(files.f_frsize)
+        return free >= 10 << 30 && available >= 16 << 20 ? "/dev/shm" : "/tmp"
+    }()
 
     /// Starts a standby of this server, with its superuser and password. It follows the write-ahead log.
     ///
@@ -64,7 +83,7 @@ public actor PrivateCluster {
     /// - Throws: ``ClusterFailed``.
     public func makeStandby(isSynchronous: Bool) async throws -> PrivateCluster {
         let standby = try await PrivateCluster(
-            binaries: binaries, configuration: Self.configuration(fsync: true, settings: [:]), primary: self)
+            binaries: binaries, configuration: Self.configuration(fsync: true, settings: [:]), .primary(self))
         if isSynchronous {
             try await sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
             try await sql("SELECT pg_reload_conf()")
@@ -80,20 +99,41 @@ public actor PrivateCluster {
         }
     }
 
-    private init(binaries: PostgresBinaries, configuration: String, primary: PrivateCluster?) async throws {
+    /// Where the data of a new cluster come from.
+    private enum Origin {
+        case nothing
+        /// A stopped cluster.
+        case data(of: PrivateCluster)
+        /// A running cluster that the new one follows.
+        case primary(PrivateCluster)
+    }
+
+    private init(
+        binaries: PostgresBinaries, configuration: String, in place: String = "/tmp", _ origin: Origin
+    ) async throws {
         self.binaries = binaries
-        var generator = SystemRandomNumberGenerator()
-        password =
-            primary?.password ?? String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+        let order: String
+        switch origin {
+        case .nothing:
+            var generator = SystemRandomNumberGenerator()
+            password = String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+            order = "init \(password)"
+        case .data(let cluster):
+            password = cluster.password
+            order = "clone \(cluster.dataDirectory)"
+        case .primary(let primary):
+            password = primary.password
+            order = "copy \(primary.url(database: "postgres"))"
+        }
         port = try freePort()
         let shell = [
             "/bin/sh", "-c", KeeperScript.text, "keeper", binaries.directory, configuration, "\(port)", superuser,
+            place,
         ]
         let command = try PostgresBinaries.asServerUser(shell)
         keeper = try SpawnedProcess(
             command[0], Array(command.dropFirst()), environment: ["PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"])
-        let origin = primary.map { "copy \($0.url(database: "postgres"))" } ?? "init \(password)"
-        guard keeper.write(line: "0 \(origin)") else { throw ClusterFailed("the keeper has not started") }
+        guard keeper.write(line: "0 \(order)") else { throw ClusterFailed("the keeper has not started") }
         socketDirectory = try await Self.answer(to: 0, of: keeper)
         try await start()
     }
