@@ -1,4 +1,5 @@
 import Foundation
+import Records
 import TestSupport
 import Testing
 
@@ -8,12 +9,12 @@ import Testing
     private static let compose = root + "/docker-compose.yml"
     private static let manifests = root + "/deploy/kubernetes"
 
-    private func python() async throws -> PythonEnvironment {
+    private static func python() async throws -> PythonEnvironment {
         try await .make(["check-jsonschema==0.39.0", "PyYAML==6.0.3", "kubernetes-validate==1.37.0"])
     }
 
     @Test func `the compose file is valid`() async throws {
-        let checker = try await python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
+        let checker = try await Self.python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
         let check = try ChildProcess.start(checker, ["--builtin-schema", "vendor.compose-spec", Self.compose])
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
@@ -27,7 +28,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let schema = folder.appendingPathComponent("schema.json").path
         try printed.output.lines.joined(separator: "\n").write(toFile: schema, atomically: true, encoding: .utf8)
-        let checker = try await python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
+        let checker = try await Self.python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
         func check(_ arguments: [String]) async throws -> (ok: Bool, text: String) {
             let check = try ChildProcess.start(checker, arguments)
             return (try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
@@ -169,7 +170,10 @@ import Testing
         #expect(try await faults(ofManifestsIn: Self.manifests).isEmpty)
     }
 
-    @Test(arguments: [
+    /// A file of the manifests, a text in it, and a text in its place that is a fault.
+    typealias ManifestFault = (file: String, right: String, wrong: String)
+
+    private static let manifestFaults: [ManifestFault] = [
         ("kustomization.yaml", "PGSSLMODE=verify-full", "PGSSLMODE=prefer"),
         ("kustomization.yaml", "  - volumes.yaml\n", ""), ("kustomization.yaml", "LOG_LEVEL=", "LOG_LEVLE="),
         ("push.yaml", "name: APNS_PORT", "name: APNS_PROT"), ("push.yaml", "enableServiceLinks: false", ""),
@@ -198,16 +202,35 @@ import Testing
         ("tls/kustomization.yaml", "name: SERVICES_AUTH", "name: AUTH"),
         ("tls/kustomization.yaml", "https://fetch:8082", "http://fetch:8082"),
         ("examples/kustomization.yaml", "/spec/template/metadata/annotations", "/spec/metadata/annotations"),
-    ])
-    func `a fault in a manifest is found`(file: String, right: String, wrong: String) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.copyItem(atPath: Self.manifests, toPath: folder.path)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let manifest = folder.appendingPathComponent(file)
-        let text = try String(contentsOf: manifest, encoding: .utf8)
-        let place = try #require(text.range(of: right))
-        try text.replacingCharacters(in: place, with: wrong).write(to: manifest, atomically: true, encoding: .utf8)
-        #expect(try await !faults(ofManifestsIn: folder.path).isEmpty)
+    ]
+
+    /// The lines of the check for each fault. One process checks all, because the schemas load slowly.
+    private static let foundFaults = Task { () async throws -> [[String]] in
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: root, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let help = try await SuiteHelp.folder().path
+        let runs = try manifestFaults.enumerated().map { number, fault in
+            let folder = root.appendingPathComponent("\(number)")
+            try FileManager.default.copyItem(atPath: manifests, toPath: folder.path)
+            let manifest = folder.appendingPathComponent(fault.file)
+            let text = try String(contentsOf: manifest, encoding: .utf8)
+            let place = try #require(text.range(of: fault.right), "\(fault)")
+            try text.replacingCharacters(in: place, with: fault.wrong)
+                .write(to: manifest, atomically: true, encoding: .utf8)
+            return JSON.array((inputs(ofManifestsIn: folder.path) + [help]).map { .string($0) })
+        }
+        let list = root.appendingPathComponent("runs")
+        try runs.map { String(decoding: $0.bytes, as: UTF8.self) }.joined(separator: "\n")
+            .write(to: list, atomically: true, encoding: .utf8)
+        let lines = try await python().run(script("every"), [script("manifests"), list.path], within: 300)
+        return try lines.map { try JSON(parsing: Array($0.utf8)).items?.compactMap(\.string) ?? [] }
+    }
+
+    @Test(arguments: manifestFaults.indices) func `a fault in a manifest is found`(number: Int) async throws {
+        let found = try await Self.foundFaults.value
+        try #require(found.count == Self.manifestFaults.count)
+        #expect(!found[number].isEmpty, "\(Self.manifestFaults[number])")
     }
 
     private func faults(of compose: String) async throws -> [String] {
@@ -215,21 +238,37 @@ import Testing
     }
 
     private func faults(ofManifestsIn folder: String) async throws -> [String] {
-        try await check("manifests", [folder, Self.compose, Self.root + "/Services/Ops/README.md"])
+        try await check("manifests", Self.inputs(ofManifestsIn: folder))
+    }
+
+    private static func inputs(ofManifestsIn folder: String) -> [String] {
+        [folder, compose, root + "/Services/Ops/README.md"]
     }
 
     /// Runs a script with the `--help` of every service.
     private func check(_ name: String, _ arguments: [String]) async throws -> [String] {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let help = try await SuiteHelp.folder().path
+        return try await Self.python().run(Self.script(name), arguments + [help])
+    }
+
+    private static func script(_ name: String) throws -> String {
+        try #require(Bundle.module.path(forResource: name, ofType: "py", inDirectory: "Python"))
+    }
+}
+
+/// What `--help` of every service prints, in SERVICE.txt in a folder that all tests share.
+private enum SuiteHelp {
+    private static let written = Task { () async throws -> URL in
+        let folder = URL(fileURLWithPath: ChildProcess.product("help"))
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
         for service in SuiteService.allCases {
             let help = try ChildProcess.start(ChildProcess.product(service.rawValue), ["--help"])
             try #require(try await help.exit() == .exited(0))
             try help.output.lines.joined(separator: "\n").write(
                 to: folder.appendingPathComponent(service.rawValue + ".txt"), atomically: true, encoding: .utf8)
         }
-        let script = try #require(Bundle.module.path(forResource: name, ofType: "py", inDirectory: "Python"))
-        return try await python().run(script, arguments + [folder.path])
+        return folder
     }
+
+    static func folder() async throws -> URL { try await written.value }
 }

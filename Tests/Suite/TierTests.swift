@@ -1,5 +1,6 @@
 import Foundation
 import Records
+import Synchronization
 import TestSupport
 import Testing
 
@@ -59,8 +60,19 @@ import Testing
             })
     }
 
-    /// Returns the targets of the package as the package manager sees them.
+    private static let dumps = Mutex<[[String: String]: Task<[JSON], any Error>]>([:])
+
+    /// Returns the targets of the package as the package manager sees them. It looks once for each environment.
     private static func targets(_ environment: [String: String]) async throws -> [JSON] {
+        let task = dumps.withLock { dumps in
+            let task = dumps[environment] ?? Task { try await dump(environment) }
+            dumps[environment] = task
+            return task
+        }
+        return try await task.value
+    }
+
+    private static func dump(_ environment: [String: String]) async throws -> [JSON] {
         let scratch = FileManager.default.temporaryDirectory.appendingPathComponent("tiers-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: scratch) }
         let dump = try ChildProcess.start(

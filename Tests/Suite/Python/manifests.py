@@ -9,8 +9,8 @@ import pathlib
 import re
 import sys
 
-import kubernetes_validate
 import yaml
+from schemas import problem
 from suite import Settings, assigned, default, ours
 
 folder = pathlib.Path(sys.argv[1])
@@ -38,12 +38,8 @@ documents = [
 of = collections.defaultdict(dict)
 for document in documents:
     kind, name = document["kind"], document["metadata"]["name"]
-    try:
-        kubernetes_validate.validate(document, "1.33", strict=True)
-    except kubernetes_validate.ValidationError as error:
-        fault(f"{kind} {name}: {error.message}")
-    except kubernetes_validate.SchemaNotFoundError as error:
-        fault(f"{kind} {name}: {error.message}")
+    if found := problem(document):
+        fault(f"{kind} {name}: {found}")
     if name in of[kind]:
         fault(f"{kind} {name}: exists twice")
     of[kind][name] = document
@@ -61,10 +57,8 @@ for name in overlay["resources"][1:]:
         if document["kind"] == "ServiceMonitor":
             # Its schema is that of an operator.
             continue
-        try:
-            kubernetes_validate.validate(document, "1.33", strict=True)
-        except (kubernetes_validate.ValidationError, kubernetes_validate.SchemaNotFoundError) as error:
-            fault(f"examples/{name}: {error.message}")
+        if found := problem(document):
+            fault(f"examples/{name}: {found}")
 for item in overlay["configMapGenerator"]:
     if item["name"] not in generated or item["behavior"] != "merge":
         fault(f"examples/kustomization.yaml: no config map {item['name']} to merge with")
@@ -304,10 +298,8 @@ for name in ours:
                     fault(f"tls: {more['name']} is not the container of {name}")
         except (KeyError, IndexError, TypeError) as error:
             fault(f"tls: a patch does not fit {name}: {error!r}")
-    try:
-        kubernetes_validate.validate(document, "1.33", strict=True)
-    except kubernetes_validate.ValidationError as error:
-        fault(f"tls: {name}: {error.message}")
+    if found := problem(document):
+        fault(f"tls: {name}: {found}")
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         if container[probe]["httpGet"].get("scheme") != "HTTPS":
             fault(f"tls: the {probe} of {name} uses HTTP")
