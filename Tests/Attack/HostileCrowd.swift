@@ -53,6 +53,9 @@ public final class HostileCrowd: Sendable {
         var channels: [ObjectIdentifier: any Channel] = [:]
     }
 
+    /// Threads of its own, so that a crowd delays no other client of the process.
+    private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
     public let kind: Kind
     private let targets: Targets
     private let count: Int
@@ -104,7 +107,7 @@ public final class HostileCrowd: Sendable {
     }
 
     private func connect() -> EventLoopFuture<Void> {
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let loop = Self.loops.next()
         return ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel.pipeline.syncOperations) }

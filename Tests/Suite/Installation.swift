@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Records
+import Synchronization
 import TestSupport
 import Testing
 
@@ -29,10 +30,18 @@ struct Installation {
         try result.get()
     }
 
+    /// The number of the next range of ports. Installations take turns, so that two at a time never share a port.
+    private static let nextRange = Mutex(Int.random(in: 0..<ranges))
+    private static let ranges = 31
+
     /// Returns the first of the ports that three replicas need, below the ports of other tests.
     private static func freePorts() throws -> Int {
-        for _ in 0..<200 {
-            let base = Int.random(in: 11_000..<14_800)
+        for _ in 0..<ranges {
+            let number = nextRange.withLock { next in
+                next = (next + 1) % ranges
+                return next
+            }
+            let base = 11_000 + number * 120
             if (base..<base + 120).allSatisfy(isFree) { return base }
         }
         throw NoFreePort()

@@ -55,6 +55,8 @@ final class RunningSuite: Sendable {
     ) async throws -> RunningSuite {
         let migrated = try await MigratedCluster.of(virtualTime: virtualTime, partitions: partitions)
         let cluster = try await PrivateCluster.make(fsync: fsync, copyOf: migrated.cluster)
+        // The copy has another log.
+        try await cluster.sql("UPDATE bus.incarnation SET id = DEFAULT", database: migrated.database)
         let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: true) : nil
         let suite = try await RunningSuite(
             cluster, standby, database: migrated.database, partitions, settings, readsStandby: readsStandby)
