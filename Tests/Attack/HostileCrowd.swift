@@ -1,4 +1,4 @@
-public import NIOCore
+import NIOCore
 import NIOHPACK
 import NIOHTTP2
 import NIOPosix
@@ -59,16 +59,12 @@ public final class HostileCrowd: Sendable {
     public let kind: Kind
     private let targets: Targets
     private let count: Int
-    private let pause: TimeAmount
     private let tls: NIOSSLContext
     private let seen = Mutex(Seen())
 
-    /// - Parameters:
-    ///   - count: the number of connections.
-    ///   - pause: the time from an answer to the next request of a connection. A closed connection returns after half
-    ///     of it.
-    public init(_ kind: Kind, count: Int, pause: TimeAmount = .seconds(2), _ targets: Targets) throws {
-        (self.kind, self.count, self.pause, self.targets) = (kind, count, pause, targets)
+    /// - Parameter count: the number of connections.
+    public init(_ kind: Kind, count: Int, _ targets: Targets) throws {
+        (self.kind, self.count, self.targets) = (kind, count, targets)
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
         configuration.applicationProtocols = ["h2"]
@@ -113,8 +109,6 @@ public final class HostileCrowd: Sendable {
     private func connect() -> EventLoopFuture<Void> {
         let loop = Self.loops.next()
         return ClientBootstrap(group: loop)
-            // The threads of the crowd may be busy with its other connections.
-            .connectTimeout(.seconds(60))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel.pipeline.syncOperations) }
             }
@@ -137,7 +131,7 @@ public final class HostileCrowd: Sendable {
             return seen.isOver
         }
         guard !isOver else { return }
-        loop.scheduleTask(in: .nanoseconds(pause.nanoseconds / 2)) { self.connect().whenFailure { _ in } }
+        loop.scheduleTask(in: .seconds(1)) { self.connect().whenFailure { _ in } }
     }
 
     private func equip(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
@@ -151,12 +145,12 @@ public final class HostileCrowd: Sendable {
             let streams = try pipeline.configureHTTP2Pipeline(
                 mode: .client, connectionConfiguration: .init(), streamConfiguration: .init()
             ) { $0.eventLoop.makeSucceededVoidFuture() }
-            try pipeline.addHandler(RefusedStreams(streams, pause, heard))
+            try pipeline.addHandler(RefusedStreams(streams, heard))
         case .garbageTokens, .longPolls, .wantedDigests:
-            try pipeline.addHandler(RepeatedRequest(request, drips: "", pause, heard))
+            try pipeline.addHandler(RepeatedRequest(request, drips: "", heard))
         case .drippedBodies:
             try pipeline.addHandler(
-                RepeatedRequest(request, drips: String(repeating: " ", count: 300), pause, heard))
+                RepeatedRequest(request, drips: String(repeating: " ", count: 300), heard))
         }
     }
 
@@ -179,23 +173,23 @@ public final class HostileCrowd: Sendable {
     }
 }
 
-/// Sends a request over HTTP/1.1, and again after a pause from each answer. It finds an answer by its status line, so it
+/// Sends a request over HTTP/1.1, and again two seconds after each answer. It finds an answer by its status line, so it
 /// expects answers one at a time.
 private final class RepeatedRequest: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
+    private static let pause = TimeAmount.seconds(2)
     private let request: ByteBuffer
     private let drips: String
-    private let pause: TimeAmount
     private let heard: @Sendable (Int) -> Void
     private var dripping: RepeatedTask?
     /// The bytes of the body that are not sent yet.
     private var left = 0
 
     /// - Parameter drips: a body of which one byte is sent each second.
-    init(_ request: String, drips: String, _ pause: TimeAmount, _ heard: @escaping @Sendable (Int) -> Void) {
-        (self.request, self.drips, self.pause, self.heard) = (ByteBuffer(string: request), drips, pause, heard)
+    init(_ request: String, drips: String, _ heard: @escaping @Sendable (Int) -> Void) {
+        (self.request, self.drips, self.heard) = (ByteBuffer(string: request), drips, heard)
     }
 
     func channelActive(context: ChannelHandlerContext) { send(context) }
@@ -221,7 +215,7 @@ private final class RepeatedRequest: ChannelInboundHandler {
         heard(status)
         dripping?.cancel()
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: pause) {
+        context.eventLoop.scheduleTask(in: Self.pause) {
             let (handler, context) = bound.value
             if context.channel.isActive { handler.send(context) }
         }
@@ -232,18 +226,15 @@ private final class RepeatedRequest: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }
 
-/// Opens a stream with a request that the service refuses, and another one after a pause from each answer.
+/// Opens a stream with a request that the service refuses, and another one two seconds after each answer.
 private final class RefusedStreams: ChannelInboundHandler {
     typealias InboundIn = Any
 
     private let streams: NIOHTTP2Handler.StreamMultiplexer
-    private let pause: TimeAmount
     private let heard: @Sendable (Int) -> Void
 
-    init(
-        _ streams: NIOHTTP2Handler.StreamMultiplexer, _ pause: TimeAmount, _ heard: @escaping @Sendable (Int) -> Void
-    ) {
-        (self.streams, self.pause, self.heard) = (streams, pause, heard)
+    init(_ streams: NIOHTTP2Handler.StreamMultiplexer, _ heard: @escaping @Sendable (Int) -> Void) {
+        (self.streams, self.heard) = (streams, heard)
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -252,14 +243,14 @@ private final class RefusedStreams: ChannelInboundHandler {
     }
 
     private func send(_ channel: any Channel) {
-        let (heard, pause) = (heard, pause)
+        let heard = heard
         let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
         streams.createStreamChannel(promise: nil) { stream in
             stream.eventLoop.makeCompletedFuture {
                 try stream.pipeline.syncOperations.addHandler(
                     RefusedStream { status in
                         heard(status)
-                        channel.eventLoop.scheduleTask(in: pause) {
+                        channel.eventLoop.scheduleTask(in: .seconds(2)) {
                             if channel.isActive { bound.value.send(channel) }
                         }
                     })

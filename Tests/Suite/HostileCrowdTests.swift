@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Attack
 import Foundation
 import Glibc
-import NIOCore
 import NIOHTTP1
 import Records
 import TestSupport
@@ -21,8 +20,7 @@ import Testing
         let targets = try await targets(of: suite)
         let honest = try await devices(of: suite)
         for kind in HostileCrowd.Kind.allCases {
-            // A debug build answers a small part of the requests that a release build answers.
-            let crowd = try HostileCrowd(kind, count: Self.count, pause: .seconds(10), targets)
+            let crowd = try HostileCrowd(kind, count: Self.count, targets)
             try await crowd.gather()
             try await work(honest, in: suite, beside: kind)
             // The crowd gets a refusal, the end of the connection, or the answer that it may have.

@@ -15,7 +15,7 @@ struct ScenarioRunTests {
     /// A scenario without faults and without random handlers.
     static let alerts = """
         {
-          "name": "alerts on a commute", "for": "3h", "devices": {"count": 4, "mix": {"ios26": 60, "ios18": 40}},
+          "name": "alerts on a commute", "for": "3h", "devices": {"count": 6, "mix": {"ios26": 60, "ios18": 40}},
           "people": [
             {
               "name": "commuter", "share": 60, "habits": {"opens": ["00:10±5m", "01:40±10m"], "stay": "1m"},
@@ -33,7 +33,7 @@ struct ScenarioRunTests {
 
     static let refreshes = """
         {
-          "name": "refreshes and silent pushes", "for": "6h", "devices": {"count": 4, "mix": {"ios26": 50, "ios15": 50}},
+          "name": "refreshes and silent pushes", "for": "6h", "devices": {"count": 6, "mix": {"ios26": 50, "ios15": 50}},
           "people": [{"habits": {"opens": ["00:10±9m", "02:00±30m", "04:30±20m"]}, "lowPowerMode": "03:00-04:00"}],
           "apps": [
             {
@@ -47,7 +47,7 @@ struct ScenarioRunTests {
 
     static let forceQuits = """
         {
-          "name": "force quits and slow handlers", "for": "4h", "devices": {"count": 4, "mix": {"ios18": 50, "ios12": 50}},
+          "name": "force quits and slow handlers", "for": "4h", "devices": {"count": 6, "mix": {"ios18": 50, "ios12": 50}},
           "people": [
             {"share": 50, "habits": {"opens": ["00:10±5m", "02:00±15m"]}, "forceQuits": "after each use"},
             {"share": 50, "habits": {"opens": ["00:10±5m"]}, "charging": "00:00-00:05", "battery": {"atStart": "30%"}}
@@ -68,7 +68,7 @@ struct ScenarioRunTests {
     /// Downloads and uploads of two generations: in a tunnel, over LTE, after silent pushes and on Wi-Fi with power only.
     static let transfers = """
         {
-          "name": "transfers on a train", "for": "5h", "devices": {"count": 4, "mix": {"ios26": 50, "ios15": 50}},
+          "name": "transfers on a train", "for": "5h", "devices": {"count": 6, "mix": {"ios26": 50, "ios15": 50}},
           "people": [
             {
               "share": 50, "habits": {"opens": ["00:10±5m", "02:00±15m"], "stay": "1m"},
