@@ -15,7 +15,7 @@ let outside: [(path: String, version: Version, modules: [String])] = [
     ("apple/swift-http-structured-headers", "1.7.0", ["RawStructuredFieldValues"]),
     ("apple/swift-http-types", "1.8.0", ["HTTPTypes"]),
     ("apple/swift-log", "1.16.0", ["Logging"]),
-    ("apple/swift-nio", "2.101.0", ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOTLS"]),
+    ("apple/swift-nio", "2.101.0", ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOTLS", "NIOEmbedded"]),
     ("apple/swift-asn1", "1.7.0", ["SwiftASN1"]),
     ("apple/swift-certificates", "1.21.0", ["X509"]),
     ("apple/swift-nio-http2", "1.46.0", ["NIOHTTP2", "NIOHPACK"]),
@@ -237,7 +237,7 @@ targets += [
         pure + database + ["TestSupport", "CounterService", "Logging", "ServiceLifecycle"]),
     tests("EventLogTests", "Shared/EventLog", pure + database + ["TestSupport", "Logging"]),
     tests("EventLogOpsTests", "Shared/EventLogOps", pure + database + ["TestSupport", "Logging", "ServiceLifecycle"]),
-    tests("ServiceKitTests", "Shared/ServiceKit", durable + client + ["NIOPosix", "NIOSSL"]),
+    tests("ServiceKitTests", "Shared/ServiceKit", durable + client + ["NIOPosix", "NIOSSL", "NIOEmbedded"]),
     tests(
         "LifecycleServiceTests", "Services/Lifecycle/Service",
         durable + client + ["LifecycleCore", "LifecycleService", "lifecycle", "Traces"]),

@@ -19,8 +19,7 @@ final class RequestTimeoutHandler: ChannelDuplexHandler {
     private var deadline: NIODeadline?
     /// The time by which the client must have read some of the answer.
     private var stall: NIODeadline?
-    /// The timer, at the deadline or earlier. Most deadlines move, so it then checks again instead of being replaced.
-    private var alarm: (time: NIODeadline, task: Scheduled<Void>)?
+    private var alarm = Alarm()
     private var isReading = false
     /// The head of an incomplete request, until it was evaluated.
     private var head: HTTPRequestHead?
@@ -141,33 +140,25 @@ final class RequestTimeoutHandler: ChannelDuplexHandler {
     }
 
     private func wake(at end: NIODeadline, _ context: ChannelHandlerContext) {
-        if let alarm, alarm.time <= end { return }
-        alarm?.task.cancel()
-        set(end, context)
-    }
-
-    private func set(_ time: NIODeadline, _ context: ChannelHandlerContext) {
         // Only the event loop of the channel uses the handler.
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        let task = context.eventLoop.scheduleTask(deadline: time) { bound.value.0.look(bound.value.1) }
-        alarm = (time, task)
+        alarm.set(by: end, on: context.eventLoop) { bound.value.0.look(bound.value.1) }
     }
 
     private func look(_ context: ChannelHandlerContext) {
-        alarm = nil
+        alarm.hasRung()
         let now = NIODeadline.now()
         if let stall, now >= stall { return context.close(promise: nil) }
         // Without a head there is no request to answer.
         if let deadline, now >= deadline { return isReading ? requests.cut() : context.close(promise: nil) }
         if meter?.isTooSlow(at: now) == true { return requests.cut() }
         guard let next = [deadline, stall, meter?.nextLook(after: now)].compactMap({ $0 }).min() else { return }
-        set(next, context)
+        wake(at: next, context)
     }
 
     private func stop() {
         (deadline, stall, meter) = (nil, nil, nil)
-        alarm?.task.cancel()
-        alarm = nil
+        alarm.cancel()
     }
 }
 

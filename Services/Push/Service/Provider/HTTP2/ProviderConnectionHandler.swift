@@ -1,3 +1,4 @@
+import HTTPKit
 import NIOCore
 import NIOHTTP2
 import Records
@@ -21,11 +22,15 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     private var isWide = false
     /// Whether the connection has sent GOAWAY.
     private(set) var isLeaving = false
-    private var idle: Scheduled<Void>?
+    /// The end of a connection without a request.
+    private var idle: NIODeadline?
     /// The end of a connection without a valid credential. Refused requests do not move it. A request in progress has its
     /// own time limit, and is answered first.
-    private var admission: Scheduled<Void>?
+    private var admission: NIODeadline?
     private var isOverdue = false
+    /// The requests whose bodies are not complete, each with the time by which its body must be.
+    private var incomplete: [ObjectIdentifier: (stream: ProviderStreamHandler, end: NIODeadline)] = [:]
+    private var alarm = Alarm()
 
     /// - Parameter isAdmitted: whether the client's certificate is a valid credential.
     init(limits: ProviderServer.Limits, isAdmitted: Bool) {
@@ -36,12 +41,11 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         guard !isAdmitted else { return wait() }
-        admission = after(limits.handshake, context) { $0.endUnadmitted() }
+        admission = time(in: limits.handshake)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        idle?.cancel()
-        admission?.cancel()
+        alarm.cancel()
         self.context = nil
     }
 
@@ -64,7 +68,6 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
 
     func streamOpened(_ stream: any Channel) {
         streams += 1
-        idle?.cancel()
         idle = nil
         if let id = try? stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID) {
             lastStream = max(lastStream, id)
@@ -81,19 +84,24 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
 
     private func endUnadmitted() {
         isOverdue = true
-        guard streams > 0, let context else { return goAway(.idleTimeout) }
+        guard streams > 0 else { return goAway(.idleTimeout) }
         // A client that does not read its answer keeps its stream open.
-        admission = after(limits.request + .seconds(1), context) { handler in
-            handler.goAway(.idleTimeout)
-            handler.close()
-        }
+        admission = time(in: limits.request + .seconds(1))
     }
+
+    /// Limits the time for the body of a request. A body that is late is reported to the stream.
+    func expectBody(of stream: ProviderStreamHandler) {
+        incomplete[ObjectIdentifier(stream)] = (stream, time(in: limits.request))
+    }
+
+    /// Takes note that the body of a request is complete, or that nobody waits for it.
+    func expectNothing(of stream: ProviderStreamHandler) { incomplete[ObjectIdentifier(stream)] = nil }
 
     /// Raises the stream limit after a valid credential.
     func widen() {
         guard !isWide, let context else { return }
         (isAdmitted, isWide) = (true, true)
-        admission?.cancel()
+        admission = nil
         let setting = HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams)
         write(.settings(.settings([setting])), context)
     }
@@ -120,17 +128,44 @@ final class ProviderConnectionHandler: ChannelDuplexHandler {
     }
 
     private func wait() {
-        guard let context else { return }
-        idle?.cancel()
         // Before the first request, the timeout is the one of the handshake.
-        idle = after(lastStream == .rootStream ? limits.handshake : limits.idle, context) { $0.goAway(.idleTimeout) }
+        idle = time(in: lastStream == .rootStream ? limits.handshake : limits.idle)
     }
 
-    private func after(
-        _ time: TimeAmount, _ context: ChannelHandlerContext,
-        _ body: @escaping @Sendable (ProviderConnectionHandler) -> Void
-    ) -> Scheduled<Void> {
+    /// A deadline, which ``look()`` will see.
+    private func time(in limit: TimeAmount) -> NIODeadline {
+        let end = NIODeadline.now() + limit
+        wake(by: end)
+        return end
+    }
+
+    private func wake(by time: NIODeadline) {
+        guard let context else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        return context.eventLoop.scheduleTask(in: time) { body(bound.value) }
+        alarm.set(by: time, on: context.eventLoop) { bound.value.look() }
+    }
+
+    private func look() {
+        alarm.hasRung()
+        let now = NIODeadline.now()
+        for (id, request) in incomplete where request.end <= now {
+            incomplete[id] = nil
+            request.stream.endLate()
+        }
+        if let end = admission, end <= now {
+            admission = nil
+            if isOverdue {
+                goAway(.idleTimeout)
+                close()
+            } else {
+                endUnadmitted()
+            }
+        }
+        if let end = idle, end <= now {
+            idle = nil
+            goAway(.idleTimeout)
+        }
+        let ends = [idle, admission].compactMap { $0 } + incomplete.values.map(\.end)
+        if let next = ends.min() { wake(by: next) }
     }
 }

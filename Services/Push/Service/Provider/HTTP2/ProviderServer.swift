@@ -130,11 +130,11 @@ final class ProviderServer: Service {
         try pipeline.addHandler(FlushOnce())
         _ = try pipeline.configureHTTP2Pipeline(
             mode: .server, connectionConfiguration: connection, streamConfiguration: .init()
-        ) { [answering, limits, metrics] stream in
+        ) { [answering, metrics] stream in
             stream.eventLoop.makeCompletedFuture {
                 bound.value.streamOpened(stream)
                 let request = ProviderStreamHandler(
-                    connection: bound, provider: provider, limits: limits, metrics: metrics, answering: answering)
+                    connection: bound, provider: provider, metrics: metrics, answering: answering)
                 try stream.pipeline.syncOperations.addHandler(request)
             }
         }

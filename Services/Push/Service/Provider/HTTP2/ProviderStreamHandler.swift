@@ -17,28 +17,31 @@ final class ProviderStreamHandler: ChannelInboundHandler {
 
     private let connection: NIOLoopBound<ProviderConnectionHandler>
     private let provider: ProviderConnection
-    private let limits: ProviderServer.Limits
     private let metrics: Metrics
     private let answering: ProviderAnswering
     private var state = State.waiting
     private var hasEnded = false
-    private var patience: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
 
     init(
         connection: NIOLoopBound<ProviderConnectionHandler>, provider: ProviderConnection,
-        limits: ProviderServer.Limits, metrics: Metrics, answering: @escaping ProviderAnswering
+        metrics: Metrics, answering: @escaping ProviderAnswering
     ) {
         self.connection = connection
         self.provider = provider
-        self.limits = limits
         self.metrics = metrics
         self.answering = answering
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { patience?.cancel() }
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connection.value.expectNothing(of: self)
+        self.context = nil
+    }
 
     func channelInactive(context: ChannelHandlerContext) {
-        patience?.cancel()
+        connection.value.expectNothing(of: self)
         context.fireChannelInactive()
     }
 
@@ -65,19 +68,20 @@ final class ProviderStreamHandler: ChannelInboundHandler {
     private func begin(_ request: ProviderRequest, _ context: ChannelHandlerContext) {
         state = .reading(request, ByteBuffer())
         if hasEnded { return end(context) }
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        patience = context.eventLoop.scheduleTask(in: limits.request) {
-            let (handler, context) = bound.value
-            guard case .reading(let request, _) = handler.state else { return }
-            handler.write(.refused(.idleTimeout, request), context)
-        }
+        connection.value.expectBody(of: self)
+    }
+
+    /// Answers a request whose body did not arrive in time.
+    func endLate() {
+        guard case .reading(let request, _) = state, let context else { return }
+        write(.refused(.idleTimeout, request), context)
     }
 
     /// Answers a request that is complete or already too large.
     private func end(_ context: ChannelHandlerContext) {
         guard case .reading(var request, let body) = state else { return }
         state = .answering
-        patience?.cancel()
+        connection.value.expectNothing(of: self)
         let fits = body.readableBytes <= ProviderRequest.bodyLimit
         request.body = fits ? Array(buffer: body) : nil
         if connection.value.isLeaving {
