@@ -24,6 +24,12 @@ fail() {
 # usage SCRIPT: prints the leading comment of a script, which is its help.
 usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"; }
 
+# on_signals ACTION SIGNAL…: sets a trap whose action exits.
+#
+# bash 5.2 loses the signal if it comes just before a "$(…)": it reads the action as a part of the substitution, whose ")"
+# is then missing. The second line has it. Otherwise bash never reads that line, because the first one exits.
+on_signals() { trap "$1"$'\n)' "${@:2}"; }
+
 # number OPTION VALUE LOW HIGH: fails unless VALUE is a whole number within the bounds.
 number() {
     [[ $2 =~ ^[0-9]{1,6}$ ]] && ((10#$2 >= $3 && 10#$2 <= $4)) ||

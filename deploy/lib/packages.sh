@@ -99,7 +99,7 @@ need_packages() {
 # removed afterwards.
 install_postgres() (
     trap undo_policies EXIT
-    trap 'exit 130' INT TERM HUP
+    on_signals 'exit 130' INT TERM HUP
     # A policy that an interrupted installation left would prevent the start of every service of the machine.
     if grep -qsF "$policy_mark" "$start_policy"; then as_root rm -f "$start_policy"; fi
     if [[ ! -e $start_policy ]]; then
