@@ -25,7 +25,10 @@ import Testing
         }
         let crowded = try suite.residentBytes(of: .lifecycle)
         #expect(crowded > before + 40 << 20, "the connections took \((crowded - before) >> 20) MiB")
-        for visitor in crowd { try await visitor.close() }
+        for visitor in crowd {
+            // On a slow machine, the service has closed the first ones for being idle.
+            do { try await visitor.close() } catch ChannelError.alreadyClosed { continue }
+        }
         try await eventually(within: 90, describe: "most memory of the connections is released") {
             try suite.residentBytes(of: .lifecycle) < before + (crowded - before) / 2
         }

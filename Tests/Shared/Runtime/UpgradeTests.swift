@@ -40,7 +40,16 @@ import Timeline
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for device in devices {
                     group.addTask {
-                        for _ in 0..<3 { _ = try await later.submit(Submission(adding: 1, to: device)) }
+                        for _ in 0..<3 {
+                            let submission = Submission(adding: 1, to: device)
+                            // As a client repeats a command that was refused: 200 come at once.
+                            while true {
+                                do {
+                                    _ = try await later.submit(submission)
+                                    break
+                                } catch RuntimeError.overloaded { try await Task.sleep(for: .milliseconds(100)) }
+                            }
+                        }
                     }
                 }
                 try await group.waitForAll()
