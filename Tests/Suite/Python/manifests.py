@@ -228,11 +228,9 @@ for name in ours:
         fault(f"{name}: applying it again resets its replicas")
     if scaler["spec"]["maxReplicas"] > int(common["PARTITIONS"]):
         fault(f"{name}: has more replicas than partitions")
-    lag = [item["external"]["metric"] for item in scaler["spec"]["metrics"] if item["type"] == "External"]
-    if [item["name"] for item in lag] != ["dormouse_consumer_lag"] or not metrics >= {item["name"] for item in lag}:
-        fault(f"{name}: scales by a metric that the table does not have")
-    if any(item["selector"]["matchLabels"] != {"consumer": name} for item in lag):
-        fault(f"{name}: scales by the lag of another service")
+    # Without an adapter, an external metric can't be read. The autoscaler then never scales down.
+    if [item["type"] for item in scaler["spec"]["metrics"]] != ["Resource"]:
+        fault(f"{name}: its autoscaler needs more than the metrics server")
 
 # The example reaches each service, and scrapes each.
 reached = {
@@ -278,6 +276,26 @@ def add(document, path, value):
     else:
         document[last] = value
 
+
+# The component for autoscalers, applied to each of them.
+for name in set(ours) - {"ops"}:
+    document = copy.deepcopy(of["HorizontalPodAutoscaler"].get(name, {}))
+    for item in yaml.safe_load((folder / "lag/kustomization.yaml").read_text())["patches"]:
+        if item["target"] != {"kind": "HorizontalPodAutoscaler", "name": name}:
+            continue
+        try:
+            for step in yaml.safe_load(item["patch"]):
+                add(document, step["path"], step["value"])
+        except (KeyError, IndexError, TypeError) as error:
+            fault(f"lag: a patch does not fit {name}: {error!r}")
+    if found := problem(document):
+        fault(f"lag: {name}: {found}")
+        continue
+    lag = [item["external"]["metric"] for item in document["spec"]["metrics"] if item["type"] == "External"]
+    if [item["name"] for item in lag] != ["dormouse_consumer_lag"] or not metrics >= {item["name"] for item in lag}:
+        fault(f"lag: {name} does not scale by a metric that the table has")
+    if any(item["selector"]["matchLabels"] != {"consumer": name} for item in lag):
+        fault(f"lag: {name} scales by the lag of another service")
 
 for name in ours:
     document = copy.deepcopy(of["Deployment"][name])
