@@ -60,7 +60,8 @@ import Testing
 
     @Test(arguments: [
         ("image: postgres:17.11-trixie", "image: postgres:latest"), ("APNS_PORT:", "APNS_PROT:"),
-        (#"user: "99:99""#, #"user: "0:0""#), ("secrets: [database-push, operator-keys]", "secrets: [operator-keys]"),
+        (#"user: "99:99""#, #"user: "0:0""#), (#"user: "10002:10002""#, #"user: "10001:10001""#),
+        ("secrets: [database-push, operator-keys]", "secrets: [operator-keys]"),
         ("read_only: true", "read_only: false"), ("condition: service_healthy", "condition: service_started"),
         (#""${BIND_ADDRESS:-127.0.0.1}:9090:9090""#, #""9090:9090""#), ("PARTITIONS: ", "PARTS: "),
         ("      FETCH_THRESHOLD: ${FETCH_THRESHOLD:-}\n", ""), ("ROLE_PASSWORD_FILE=", "ROLE_PASSWORD="),
@@ -116,7 +117,8 @@ import Testing
         defer { try? FileManager.default.removeItem(at: file) }
         let text = try String(contentsOfFile: gateway, encoding: .utf8)
         for (right, wrong) in [
-            ("fd-hard-limit 50000", "maxconn 20000"), (#""${GATEWAY_CONNECTIONS_PER_ADDRESS}""#, "100"),
+            ("fd-hard-limit 50000", "maxconn 20000"), ("hard-stop-after 5s", "hard-stop-after 60s"),
+            ("GET /readyz", "GET /healthz"), (#""${GATEWAY_CONNECTIONS_PER_ADDRESS}""#, "100"),
         ] {
             try #require(text.contains(right))
             try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)
@@ -180,7 +182,11 @@ import Testing
         ("push.yaml", "runAsNonRoot: true", "runAsNonRoot: false"), ("fetch.yaml", "path: /readyz", "path: /ready"),
         ("push.yaml", "until push check", "until push serve"), ("ops.yaml", "initContainers:", "noContainers:"),
         ("fetch.yaml", "containerPort: 8082", "containerPort: 8083"),
-        ("fetch.yaml", "consumer: fetch", "consumer: push"),
+        ("lag/kustomization.yaml", "consumer: fetch", "consumer: push"),
+        ("lag/kustomization.yaml", "metric: { name: dormouse_consumer_lag", "metric: { name: consumer_lag"),
+        ("lag/kustomization.yaml", "/spec/metrics/-", "/spec/metric/-"),
+        ("lag/kustomization.yaml", "type: AverageValue", "type: Average"),
+        ("fetch.yaml", "    - type: Resource", "    - type: External"),
         (
             "transfer.yaml", "matchLabels: { app.kubernetes.io/name: transfer }",
             "matchLabels: { app.kubernetes.io/name: push }"

@@ -62,6 +62,9 @@ for name, service in services.items():
     user = str(service.get("user", "root")).split(":")[0]
     if user in ("root", "0"):
         fault(f"{name}: runs as root")
+    if name != "push" and "apns" in {volume.split(":")[0] for volume in service.get("volumes", [])}:
+        if user == str(services["push"]["user"]).split(":")[0]:
+            fault(f"{name}: can read the keys of the development authority")
     if not service.get("read_only"):
         fault(f"{name}: its root file system is writable")
     if service.get("cap_drop") != ["ALL"] or "no-new-privileges:true" not in service.get("security_opt", []):

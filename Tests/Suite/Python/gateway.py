@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -44,6 +45,9 @@ threading.Thread(target=greet, args=[server], daemon=True).start()
 
 ports = {}
 text = pathlib.Path(sys.argv[1]).read_text()
+checks = re.findall(r"option httpchk (.*)", text)
+if not checks or set(checks) != {"GET /readyz"}:
+    print("the gateway does not ask each service at /readyz")
 text = re.sub(r"bind :(\d+)", lambda bind: f"bind 127.0.0.1:{ports.setdefault(bind[1], free_port())}", text)
 text = re.sub(r"server-template (\w+)-.*", rf"server \1 127.0.0.1:{server.getsockname()[1]}", text)
 # Prints a line when the gateway serves: the first one of a process that has bound its ports.
@@ -73,8 +77,8 @@ with tempfile.TemporaryDirectory() as folder:
         if greeted(ports["8081"]) or greeted(ports["2197"]):
             print(f"the gateway gives one address more than {ALLOWED} connections")
     finally:
-        # Held connections must not delay the end: the hard stop comes after at most 5 s.
-        gateway.terminate()
+        # The signal of `docker stop`. Held connections must not delay the end: the hard stop comes after at most 5 s.
+        gateway.send_signal(signal.SIGUSR1)
         try:
             gateway.wait(timeout=10)
         except subprocess.TimeoutExpired:
