@@ -25,6 +25,7 @@ public enum RuntimeSchema {
             """
             GRANT USAGE ON SCHEMA "\(service)" TO \(role);
             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "\(service)" TO \(role);
+            REVOKE INSERT, UPDATE, DELETE ON "\(service)".migrations FROM \(role);
             """)
     }
 

@@ -48,6 +48,8 @@ private struct Log {
             "DELETE FROM bus.cursors",
             "UPDATE bus.cursors SET consumer = '\(service.rawValue)' WHERE consumer = '\(name)'",
             "DELETE FROM bus.partitions",
+            "DELETE FROM \"\(service.rawValue)\".migrations",
+            "UPDATE \"\(service.rawValue)\".migrations SET checksum = ''",
             "UPDATE bus.settings SET partitions = 1",
             "UPDATE bus.audit SET count = 2",
             "DELETE FROM bus.audit",
