@@ -3,7 +3,7 @@ import NIOCore
 
 extension SocketAddress {
     /// Whether an address is on the public internet: not multicast, and not in IANA's registries of special-purpose
-    /// addresses (RFC 6890) for private, local, shared, reserved, documentation or translation use.
+    /// addresses (RFC 6890) for private, local, shared, reserved, documentation or translation use, nor a cloud's own.
     ///
     /// An IPv6 address with an IPv4 address, mapped or with the well-known prefix, is public if the IPv4 address is.
     var isPublic: Bool {
@@ -31,6 +31,9 @@ extension SocketAddress {
         AddressBlock("192.0.0.0", 24), AddressBlock("192.0.2.0", 24), AddressBlock("192.88.99.0", 24),
         AddressBlock("192.168.0.0", 16), AddressBlock("198.18.0.0", 15), AddressBlock("198.51.100.0", 24),
         AddressBlock("203.0.113.0", 24),
+        // The metadata of virtual machines of Azure: public by its number, but inside each of its networks.
+        // Source: Microsoft, "What is IP address 168.63.129.16?".
+        AddressBlock("168.63.129.16", 32),
         // Multicast, and reserved addresses with broadcast.
         AddressBlock("224.0.0.0", 4), AddressBlock("240.0.0.0", 4),
         // Protocol assignments with Teredo, documentation, 6to4, documentation.

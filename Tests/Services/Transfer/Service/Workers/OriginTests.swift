@@ -116,6 +116,7 @@ import TransferCore
     @Test(arguments: [
         // The edges of the ranges in the registries of RFC 6890.
         ("8.8.8.8", true), ("0.0.0.0", false), ("0.1.2.3", false), ("1.0.0.0", true), ("9.255.255.255", true),
+        ("168.63.129.16", false), ("168.63.129.17", true),
         ("10.0.0.1", false), ("11.0.0.0", true), ("100.63.255.255", true), ("100.64.0.1", false),
         ("100.127.255.255", false), ("100.128.0.1", true), ("127.1.2.3", false), ("128.0.0.0", true),
         ("169.253.255.255", true), ("169.254.169.254", false), ("172.15.255.255", true), ("172.16.0.1", false),
