@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The signals of the deploy scripts.
-@Suite(.timeLimit(.minutes(1))) struct SignalTests {
+/// Parts of the deploy scripts.
+@Suite(.tags(.processes), .timeLimit(.minutes(1))) struct ScriptTests {
     private static let library = Repository.file("deploy/lib/output.sh").path
 
     /// Without care, bash 5.2 reports a syntax error in the trap, and goes on.
@@ -33,5 +33,53 @@ import Testing
             """
         let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-c", script, Self.library])
         #expect(try await shell.exit() == .exited(99), "\(shell.errors.tail())")
+    }
+
+    // MARK: Operators' keys
+
+    @Test func `deploy/up keeps the keys of other operators`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data("secret".utf8).write(to: folder.appendingPathComponent("operator-key"))
+        try Data(Self.keys("deploy").utf8).write(to: folder.appendingPathComponent("operator-keys"))
+        let script = """
+            secrets=$1
+            source "$0"
+            make_operator_keys
+            make_operator_keys
+            """
+        let library = Repository.file("deploy/lib/suite.sh").path
+        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-euc", script, library, folder.path])
+        #expect(try await shell.exit() == .exited(0), "\(shell.errors.tail())")
+        try expectNewKey("deploy", in: folder)
+    }
+
+    @Test func `the secrets of the containers keep the keys of other operators`() async throws {
+        let root = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: root) }
+        let folder = root.appendingPathComponent(".dormouse/compose")
+        let script = root.appendingPathComponent("deploy/docker/secrets")
+        for one in [folder, script.deletingLastPathComponent()] {
+            try FileManager.default.createDirectory(at: one, withIntermediateDirectories: true)
+        }
+        try FileManager.default.copyItem(at: Repository.file("deploy/docker/secrets"), to: script)
+        try Data("secret".utf8).write(to: folder.appendingPathComponent("operator-key"))
+        try Data(Self.keys("compose").utf8).write(to: folder.appendingPathComponent("operator-keys"))
+        for _ in 1...2 {
+            let process = try ChildProcess.start(script.path)
+            #expect(try await process.exit() == .exited(0), "\(process.errors.tail())")
+        }
+        try expectNewKey("compose", in: folder)
+    }
+
+    /// A file with an old key of the script, and keys of two others.
+    private static func keys(_ own: String) -> String { "alice read 11\n\(own) read,operate 22\nbob read,operate 33\n" }
+
+    /// The key has the digest of "secret", and the others stay.
+    private func expectNewKey(_ own: String, in folder: URL) throws {
+        let text = try String(contentsOf: folder.appendingPathComponent("operator-keys"), encoding: .utf8)
+        let digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
+        #expect(text == "\(own) read,operate \(digest)\nalice read 11\nbob read,operate 33\n")
     }
 }

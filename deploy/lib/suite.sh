@@ -41,11 +41,16 @@ make_secrets() {
     done
 }
 
-# The services have only digests of operator keys: one line "name scopes sha256" per key.
+# The services have only digests of operator keys: one line "name scopes sha256" per key. The keys of others stay.
 make_operator_keys() {
-    local digest
+    local digest others=''
     digest=$(printf '%s' "$(<"$secrets/operator-key")" | sha256sum)
-    (umask 077 && printf 'deploy read,operate %s\n' "${digest%% *}" >"$secrets/operator-keys")
+    if [[ -e $secrets/operator-keys ]]; then others=$(grep -v '^deploy ' "$secrets/operator-keys" || true); fi
+    (
+        umask 077
+        printf 'deploy read,operate %s\n%s' "${digest%% *}" "${others:+$others$'\n'}" >"$secrets/operator-keys.new"
+    )
+    mv "$secrets/operator-keys.new" "$secrets/operator-keys"
 }
 
 # stop_suite: stops the fleet first, then the services, then the cluster.
