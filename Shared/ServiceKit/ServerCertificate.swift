@@ -3,7 +3,7 @@ public import Logging
 public import NIOSSL
 public import ServiceLifecycle
 import Synchronization
-import Telemetry
+public import Telemetry
 
 /// The server's certificate chain and key from PEM files. It reloads changed files for new connections.
 public final class ServerCertificate: Service {
@@ -14,6 +14,8 @@ public final class ServerCertificate: Service {
 
     private struct State {
         var context: NIOSSLContext
+        /// The first expiry in the chain, in seconds since 1970.
+        var expiry: Int
         var files: Files
         /// The invalid files of the last reload, and the number of reloads that found them.
         var invalid: (files: Files, reloads: Int)?
@@ -81,7 +83,7 @@ public final class ServerCertificate: Service {
         self.interval = interval
         self.logger = logger
         let files = try Self.read(chainFile, keyFile, names)
-        state = Mutex(State(context: try Self.context(files, names, adapt), files: files))
+        state = Mutex(try Self.state(files, names, adapt))
     }
 
     /// Adapts a TLS configuration to HTTP/1.1.
@@ -91,6 +93,16 @@ public final class ServerCertificate: Service {
 
     /// The TLS context for new connections.
     public var context: NIOSSLContext { state.withLock { $0.context } }
+
+    /// Adds the expiry to the metrics of a service.
+    ///
+    /// - Parameter port: the name of the port that has the certificate.
+    public func add(to metrics: Metrics, port: String) {
+        metrics.beforeOutput { metrics in
+            let expiry = self.state.withLock { $0.expiry }
+            metrics.set(.certificateExpires, to: Double(expiry), ["port": port])
+        }
+    }
 
     /// Reads the files again. An invalid pair is ignored.
     ///
@@ -106,8 +118,8 @@ public final class ServerCertificate: Service {
                 state.withLock { $0.invalid = nil }
                 return false
             }
-            let context = try Self.context(files, names, adapt)
-            state.withLock { $0 = State(context: context, files: files) }
+            let fresh = try Self.state(files, names, adapt)
+            state.withLock { $0 = fresh }
             logger.info("reloaded certificate")
             return true
         } catch {
@@ -144,9 +156,9 @@ public final class ServerCertificate: Service {
         return Files(chain: chain, key: key)
     }
 
-    private static func context(
+    private static func state(
         _ files: Files, _ names: Names, _ adapt: (inout TLSConfiguration) -> Void
-    ) throws(ConfigurationError) -> NIOSSLContext {
+    ) throws(ConfigurationError) -> State {
         guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(files.chain)), !chain.isEmpty else {
             throw ConfigurationError("\(names.chain.file) has no certificate in PEM")
         }
@@ -157,9 +169,11 @@ public final class ServerCertificate: Service {
             certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
         configuration.minimumTLSVersion = .tlsv12
         adapt(&configuration)
-        do { return try NIOSSLContext(configuration: configuration) } catch {
+        let context: NIOSSLContext
+        do { context = try NIOSSLContext(configuration: configuration) } catch {
             throw ConfigurationError(names.mismatch)
         }
+        return State(context: context, expiry: chain.map { Int($0.notValidAfter) }.min() ?? 0, files: files)
     }
 }
 

@@ -21,6 +21,9 @@ public struct ServiceBase: Sendable {
     public let clock: SharedClock
     /// The service that issues the tokens of devices.
     let tokenIssuer: String
+    /// Limits the bad credentials of each address, on all ports.
+    public let failures: FailedCredentials
+    let refused: RefusedCredentials
     /// The incarnation of the log. The process ends when another one begins.
     public let incarnation: LogIncarnation
     /// The migrators of the service's schemas.
@@ -33,6 +36,9 @@ public struct ServiceBase: Sendable {
     /// For further health checks.
     public let readiness: Readiness
     public let logger: Logger
+
+    /// The log of requests, on all ports.
+    public var accessLog: AccessLog { AccessLog(logger, at: configuration.hasAccessLog ? .info : .debug) }
 
     /// Connects, and checks that the log and the schemas fit this program.
     ///
@@ -59,13 +65,15 @@ public struct ServiceBase: Sendable {
         let tracer = Tracer(share: configuration.traces.share, metrics: metrics)
         metrics.add(0, to: .spansExported)
         let exporter = try SpanExporter(configuration.traces, of: name, tracer, metrics: metrics, logger: logger)
+        let refused = RefusedCredentials()
+        let failures = FailedCredentials(
+            perSecond: configuration.failedCredentials, metrics: metrics, refused: refused)
         return ServiceBase(
             name: name, configuration: configuration, options: options,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, metrics: metrics, logger: logger),
-            clock: clock, tokenIssuer: tokenIssuer, incarnation: incarnation, migrators: migrators,
-            certificate: certificate, metrics: metrics, tracer: exporter.map { _ in tracer }, exporter: exporter,
-            readiness: Readiness(metrics: metrics, logger: logger),
-            logger: logger)
+            clock: clock, tokenIssuer: tokenIssuer, failures: failures, refused: refused, incarnation: incarnation,
+            migrators: migrators, certificate: certificate, metrics: metrics, tracer: exporter.map { _ in tracer },
+            exporter: exporter, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
     }
 
     /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
@@ -129,6 +137,7 @@ public struct ServiceBase: Sendable {
         for check in shared + checks { readiness.add(check) }
         if let stuck { readiness.add(HealthCheck("partitions") { watch.fault == nil ? stuck() : nil }) }
         table.addHealth(readiness, metrics: metrics)
+        certificate?.add(to: metrics, port: "http")
         let pool = pool
         table.addLogLevel(configuration.logThreshold, logger: logger) { _ = try await pool.execute($0.query) }
         table.addOpenAPI(title: "Dormouse \(name)", version: Version.current)
@@ -140,18 +149,14 @@ public struct ServiceBase: Sendable {
             storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
         let operatorKeys = try OperatorKeyFile(configuration, logger: logger) { _ = try await pool.execute($0.query) }
-        let refused = RefusedCredentials()
         let authenticator = Authenticator(
             operators: operatorKeys.keyring, tokens: keyring.verifier, revoked: revoked,
-            insecure: configuration.isInsecure,
-            failures: FailedCredentials(
-                perSecond: configuration.failedCredentials, metrics: metrics, refused: refused),
-            refresh: { await keyring.refresh() })
+            insecure: configuration.isInsecure, failures: failures, refresh: { await keyring.refresh() })
         let host = ServiceHost(
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
-                incarnation: incarnation, accessLog: AccessLog(logger, at: configuration.hasAccessLog ? .info : .debug),
+                incarnation: incarnation, accessLog: accessLog,
                 tracer: tracer),
             // The services stop in reverse order, so the writer and the exporter stop after the server.
             services: [exporter].compactMap { $0 } + [

@@ -92,7 +92,7 @@ public struct ServiceConfiguration: Sendable {
             reader.number("STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB") << 20
         hasAccessLog = reader.flag(
             "ACCESS_LOG",
-            "log each request of the REST port at level info instead of debug: method, route, path, status, time, caller"
+            "log each request at level info instead of debug: method, route, path, status, time, caller"
                 + " and address")
         logLevel = reader.choice("LOG_LEVEL", .info, "least severe level that is logged")
         logThreshold = LogThreshold(logLevel)

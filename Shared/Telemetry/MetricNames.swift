@@ -38,6 +38,10 @@ extension Metric {
         "dormouse_spans_dropped_total",
         "Spans of traces that were lost, by reason: queue_full, or refused by the collector, or unreachable.", .counter)
 
+    public static let certificateExpires = Metric(
+        "dormouse_certificate_expires_timestamp_seconds",
+        "The time at which the certificate of a port expires, in seconds since 1970.", .gauge)
+
     public static let checkFailing = Metric(
         "dormouse_check_failing", "1 while a check of /readyz fails, by check.", .gauge)
 

@@ -6,12 +6,13 @@ public struct PEMCertificate: Sendable {
     public var chainFile: String { folder.appendingPathComponent("certificate.pem").path }
     public var keyFile: String { folder.appendingPathComponent("key.pem").path }
 
-    public static func make() async throws -> PEMCertificate {
+    public static func make(days: Int = 2) async throws -> PEMCertificate {
         let certificate = PEMCertificate(folder: try emptyFolder())
         let openssl = try ChildProcess.start(
             "/usr/bin/openssl",
             [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+                "\(days)",
                 "-subj", "/CN=\(UUID().uuidString)", "-addext", "subjectAltName=DNS:localhost",
                 "-keyout", certificate.keyFile, "-out", certificate.chainFile,
             ])

@@ -55,14 +55,15 @@ public struct Push: DurableService {
             let channels = ProviderChannels(store: store, feature: broadcast, relay: relay)
             let endpoint = ProviderEndpoint(
                 environment: environment, commands: parts.commands, store: store, keys: keys, channels: channels,
-                clock: parts.clock)
+                clock: parts.clock, failures: parts.failures, logger: logger)
             ProviderRoutes(endpoint: endpoint, store: store, keys: keys).add(to: &table)
             let connections = Connections(commands: parts.commands, store: store, logger: logger)
             let server = ProviderServer(
                 configuration, idleTimeout: idleTimeout, endpoint, metrics: parts.metrics, tracer: parts.tracer,
-                logger: logger)
+                accessLog: parts.accessLog, logger: logger)
             table.http2 = { channel in try server.accept(channel) }
             let tls = try ProviderTLS(tls, logger: logger)
+            tls.certificate.add(to: parts.metrics, port: "apns")
             let port = try await server.listen(host: configuration.host, port: providerPort, tls: tls)
             FileHandle.standardOutput.write(
                 Data("push accepts providers on https://\(configuration.host):\(port)\n".utf8))

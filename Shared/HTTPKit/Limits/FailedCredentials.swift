@@ -1,6 +1,6 @@
 import HTTPTypes
-import Logging
-import NIOCore
+public import Logging
+public import NIOCore
 import Synchronization
 public import Telemetry
 
@@ -44,18 +44,27 @@ public final class FailedCredentials: Sendable {
     func requirePatience(
         with channel: (any Channel)?, _ logger: Logger, at now: ContinuousClock.Instant = .now
     ) throws(Problem) {
-        guard rate > 0, let address = channel?.clientAddress, let network = address.network,
-            let wait = buckets.wait(network, rate: rate, at: now)
-        else { return }
-        count(.limited, address)
-        say(address, logger, at: now)
+        guard let wait = wait(of: channel?.clientAddress, logger, at: now) else { return }
         throw .tooManyFailedCredentials.after(wait)
     }
 
+    /// Returns the time for which an address must wait before its next attempt; nil if it may try now. A wait is counted
+    /// as a refusal.
+    public func wait(
+        of address: SocketAddress?, _ logger: Logger, at now: ContinuousClock.Instant = .now
+    ) -> Duration? {
+        guard rate > 0, let address, let network = address.network,
+            let wait = buckets.wait(network, rate: rate, at: now)
+        else { return nil }
+        count(.limited, address)
+        say(address, logger, at: now)
+        return wait
+    }
+
     /// Counts a bad credential of an address.
-    func note(on channel: (any Channel)?, at now: ContinuousClock.Instant = .now) {
-        count(.invalid, channel?.clientAddress)
-        guard rate > 0, let network = channel?.clientAddress?.network else { return }
+    public func note(from address: SocketAddress?, at now: ContinuousClock.Instant = .now) {
+        count(.invalid, address)
+        guard rate > 0, let network = address?.network else { return }
         _ = buckets.take(network, rate: rate, at: now)
     }
 

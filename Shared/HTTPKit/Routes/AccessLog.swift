@@ -2,8 +2,9 @@ import EventLog
 import Hummingbird
 import Identity
 public import Logging
+public import NIOCore
 import Synchronization
-import Telemetry
+public import Telemetry
 
 /// The log of requests.
 public struct AccessLog: Sendable {
@@ -12,6 +13,32 @@ public struct AccessLog: Sendable {
 
     /// - Parameter level: the level of its lines. There is none while the logger has a more severe level.
     public init(_ logger: Logger, at level: Logger.Level) { (self.logger, self.level) = (logger, level) }
+
+    /// Whether requests have lines.
+    public var isOn: Bool { logger.logLevel <= level }
+
+    /// Logs an answered request.
+    ///
+    /// - Parameters:
+    ///   - route: nil for an unknown path.
+    ///   - path: without the query; nil if it has a secret.
+    ///   - since: the time of the request's head.
+    public func note(
+        _ method: String, route: String?, path: String?, status: Int, since start: ContinuousClock.Instant,
+        caller: String?, address: SocketAddress?, trace: Traceparent?
+    ) {
+        let milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
+        var metadata: Logger.Metadata = [
+            LogKey.method: .string(method), LogKey.route: .string(route ?? "none"),
+            LogKey.status: .stringConvertible(status),
+            LogKey.milliseconds: .stringConvertible((milliseconds * 1000).rounded() / 1000),
+        ]
+        if let path { metadata[LogKey.path] = .string(String(path.prefix(1024))) }
+        if let caller { metadata[LogKey.caller] = .string(caller) }
+        if let address = address?.ipAddress { metadata[LogKey.address] = .string(address) }
+        if let trace { metadata[LogKey.trace] = .string(trace.traceID) }
+        logger.log(level: level, "answered request", metadata: metadata)
+    }
 }
 
 /// Logs each request when its answer begins. The answer of a stream begins at once, and its body goes on.
@@ -23,26 +50,17 @@ struct AccessLogMiddleware: RouterMiddleware {
     func handle(
         _ request: Request, context: ServiceContext, next: (Request, ServiceContext) async throws -> Response
     ) async throws -> Response {
-        guard log.logger.logLevel <= log.level else { return try await next(request, context) }
+        guard log.isOn else { return try await next(request, context) }
         var context = context
         let access = AccessRecord()
         context.access = access
         let start = ContinuousClock.now
         let response = try await next(request, context)
-        let milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
-        let route = context.endpointPath.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "none"
-        var metadata: Logger.Metadata = [
-            LogKey.method: .string(request.method.rawValue), LogKey.route: .string(route),
-            LogKey.status: .stringConvertible(response.status.code),
-            LogKey.milliseconds: .stringConvertible((milliseconds * 1000).rounded() / 1000),
-        ]
-        if !route.contains("{token}") { metadata[LogKey.path] = .string(String(request.uri.path.prefix(1024))) }
-        if let caller = access.caller { metadata[LogKey.caller] = .string(caller.actor) }
-        if let address = context.channel.clientAddress?.ipAddress { metadata[LogKey.address] = .string(address) }
-        if let trace = response.headers[.traceparent].flatMap(Traceparent.init) {
-            metadata[LogKey.trace] = .string(trace.traceID)
-        }
-        log.logger.log(level: log.level, "answered request", metadata: metadata)
+        let route = context.endpointPath.flatMap { $0.hasPrefix("/") ? $0 : nil }
+        log.note(
+            request.method.rawValue, route: route, path: route?.contains("{token}") == true ? nil : request.uri.path,
+            status: response.status.code, since: start, caller: access.caller?.actor,
+            address: context.channel.clientAddress, trace: response.headers[.traceparent].flatMap(Traceparent.init))
         return response
     }
 }

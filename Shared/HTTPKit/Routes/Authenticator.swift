@@ -62,7 +62,7 @@ public struct Authenticator: Sendable {
         } else {
             try failures.requirePatience(with: context.channel, context.logger)
         }
-        failures.note(on: context.channel)
+        failures.note(from: context.channel.clientAddress)
         throw .invalidCredential
     }
 

@@ -1,4 +1,4 @@
-import HTTPTypes
+public import HTTPTypes
 public import Hummingbird
 import Synchronization
 public import Telemetry
@@ -21,15 +21,13 @@ public struct MetricsMiddleware: RouterMiddleware {
         inFlight.add()
         defer { inFlight.add(-1) }
         let response = try await next(request, context)
-        let answered = series.of(context.endpointPath ?? "none", request.method, response.status.code)
-        answered.count.add()
-        answered.seconds.observe((ContinuousClock.now - start) / .seconds(1))
+        series.note(context.endpointPath, request.method, response.status.code, since: start)
         return response
     }
 }
 
 /// The series of answered requests. It keeps them, so that a request builds no labels.
-private final class RequestSeries: Sendable {
+public final class RequestSeries: Sendable {
     private struct Key: Hashable {
         let route: String
         let method: HTTPRequest.Method?
@@ -42,9 +40,22 @@ private final class RequestSeries: Sendable {
     private let metrics: Metrics
     private let known = Mutex<[Key: (count: MetricSeries, seconds: MetricSeries)]>([:])
 
-    init(metrics: Metrics) { self.metrics = metrics }
+    public init(metrics: Metrics) { self.metrics = metrics }
 
-    func of(
+    /// Counts an answered request.
+    ///
+    /// - Parameters:
+    ///   - route: nil for an unknown path.
+    ///   - since: the time of the request's head.
+    public func note(
+        _ route: String?, _ method: HTTPRequest.Method, _ status: Int, since start: ContinuousClock.Instant
+    ) {
+        let answered = of(route ?? "none", method, status)
+        answered.count.add()
+        answered.seconds.observe((ContinuousClock.now - start) / .seconds(1))
+    }
+
+    private func of(
         _ route: String, _ method: HTTPRequest.Method, _ status: Int
     ) -> (count: MetricSeries, seconds: MetricSeries) {
         let key = Key(route: route, method: Self.methods.contains(method) ? method : nil, status: status)

@@ -73,6 +73,28 @@ import Testing
         }
     }
 
+    @Test func `the metrics have the expiry of the served certificate`() async throws {
+        let (served, next) = (try await PEMCertificate.make(), try await PEMCertificate.make(days: 7))
+        let metrics = Metrics()
+        let logger = Logger(label: "certificate")
+        let certificate = try ServerCertificate(chainFile: served.chainFile, keyFile: served.keyFile, logger: logger)
+        certificate.add(to: metrics, port: "http")
+        func told() -> Double? {
+            let name = #"dormouse_certificate_expires_timestamp_seconds{port="http"} "#
+            let line = metrics.text.split(separator: "\n").first { $0.hasPrefix(name) }
+            return line.flatMap { Double($0.dropFirst(name.count)) }
+        }
+        func expiry() throws -> Double {
+            Double(try #require(NIOSSLCertificate.fromPEMFile(served.chainFile).first).notValidAfter)
+        }
+        let first = try expiry()
+        #expect(told() == first)
+        try next.replaceKey(of: served)
+        try next.replaceCertificate(of: served)
+        #expect(certificate.reload())
+        #expect(try told() == expiry() && expiry() != first)
+    }
+
     @Test(arguments: [false, true])
     func `the container's health check reports whether the service is ready`(isSecure: Bool) async throws {
         let certificate = isSecure ? try await PEMCertificate.make() : nil

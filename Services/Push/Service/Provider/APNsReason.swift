@@ -44,6 +44,14 @@ enum APNsReason: String, Error, Sendable, CaseIterable {
     case cannotCreateChannelConfig = "CannotCreateChannelConfig"
     case topicMismatch = "TopicMismatch"
 
+    /// Whether the provider has shown a token that is not valid.
+    var isOfBadToken: Bool {
+        switch self {
+        case .invalidProviderToken, .expiredProviderToken, .badEnvironmentKeyIDInToken, .unrelatedKeyIDInToken: true
+        default: false
+        }
+    }
+
     var status: Int {
         switch self {
         case .badCollapseID, .badDeviceToken, .badExpirationDate, .badMessageID, .badPriority, .badTopic,

@@ -28,7 +28,7 @@ extension ProviderEndpoint {
 
 extension ProviderRequest {
     /// The route of the path, as the REST port names it; nil for an unknown path.
-    fileprivate var route: String? {
+    var route: String? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         return switch (parts.count, parts.first) {
         case (3, "3") where parts.dropFirst().first == "device": "/3/device/{token}"

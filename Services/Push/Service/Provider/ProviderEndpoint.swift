@@ -1,6 +1,9 @@
 import Contracts
 import Foundation
+import HTTPKit
+import Logging
 import Machines
+import NIOCore
 import Postgres
 import PushCore
 import Runtime
@@ -13,11 +16,20 @@ final class ProviderConnection: Sendable {
     let session = Mutex(ProviderSession())
     /// The client certificate of the handshake; nil if the client has none.
     let certificate: ClientCertificate?
+    /// The address of the client; nil if it is unknown.
+    let address: SocketAddress?
 
-    init(certificate: ClientCertificate? = nil) { self.certificate = certificate }
+    init(certificate: ClientCertificate? = nil, address: SocketAddress? = nil) {
+        (self.certificate, self.address) = (certificate, address)
+    }
 
     /// The team of the connection's valid provider token; nil without one.
     var team: String? { session.withLock { $0.team } }
+    /// The provider of the connection's last valid credential, as in events; nil without one.
+    var actor: String? {
+        if let topic = certificate?.topic { return "certificate:" + topic }
+        return team.map { "team:" + $0 }
+    }
     /// Whether the connection has shown a valid credential.
     var isAdmitted: Bool { certificate?.topic != nil || team != nil }
 }
@@ -33,6 +45,8 @@ struct ProviderEndpoint: Sendable {
     let clock: any SuiteClock
     /// Real time.
     var real: any SuiteClock = RealClock()
+    let failures: FailedCredentials
+    let logger: Logger
     let rates = TokenRates()
     private let located = Located()
 
@@ -66,7 +80,14 @@ struct ProviderEndpoint: Sendable {
     ) async throws(APNsReason) -> ProviderGrant {
         // A token is ignored if the connection has a certificate.
         if let certificate = connection.certificate { return try certificate.grant(in: environment) }
-        let header = request.header("authorization")
+        do throws(APNsReason) { return try await admit(request.header("authorization"), on: connection) } catch {
+            // A request without a token tries no credential.
+            if error.isOfBadToken { failures.note(from: connection.address) }
+            throw error
+        }
+    }
+
+    private func admit(_ header: String?, on connection: ProviderConnection) async throws(APNsReason) -> ProviderGrant {
         let read = connection.session.withLock { session in
             Result { () throws(APNsReason) in try session.token(header) }
         }
@@ -75,7 +96,9 @@ struct ProviderEndpoint: Sendable {
             return try grant(to: token, by: keys.known(ofTeam: token.teamID), on: connection)
         } catch {
             guard error == .invalidProviderToken || error == .badEnvironmentKeyIDInToken else { throw error }
-            // Another replica may have registered the token's key since.
+            // Another replica may have registered the token's key since. An address that has sent too many bad tokens
+            // causes no reads: its keys become known a few seconds later.
+            guard failures.wait(of: connection.address, logger) == nil else { throw error }
             return try grant(to: token, by: try await currentKeys(ofTeam: token.teamID), on: connection)
         }
     }

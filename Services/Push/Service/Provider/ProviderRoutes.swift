@@ -142,7 +142,7 @@ private final class ProviderConnections: Sendable {
         let id = ObjectIdentifier(channel)
         let (connection, isNew) = open.withLock { open in
             if let known = open[id] { return (known, false) }
-            let connection = ProviderConnection()
+            let connection = ProviderConnection(address: channel.clientAddress)
             open[id] = connection
             return (connection, true)
         }

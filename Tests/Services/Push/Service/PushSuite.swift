@@ -118,6 +118,9 @@ final class PushSuite: Sendable {
         processes[1].signal(SIGKILL)
     }
 
+    /// The lines of the suite's process of `push`.
+    var pushLines: [String] { processes[1].output.lines + processes[1].errors.lines }
+
     /// Waits for a line of the suite's process of `push`.
     func pushSays(_ words: String) async throws {
         try await processes[1].waitForLine(containing: words, within: 90)

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPKit
+import HTTPTypes
 import Logging
 import NIOCore
 import NIOHPACK
@@ -62,8 +63,9 @@ final class ProviderServer: Service {
     /// Creates the server of an endpoint, with the limits of a configuration.
     convenience init(
         _ configuration: ServiceConfiguration, idleTimeout: Int, _ endpoint: ProviderEndpoint, metrics: Metrics,
-        tracer: Tracer? = nil, logger: Logger
+        tracer: Tracer? = nil, accessLog: AccessLog, logger: Logger
     ) {
+        let series = RequestSeries(metrics: metrics)
         var limits = Limits()
         limits.handshake = .seconds(Int64(configuration.requestTimeout))
         limits.request = limits.handshake
@@ -72,7 +74,18 @@ final class ProviderServer: Service {
             limits: limits, addresses: AddressLimit(configuration.connectionsPerAddress),
             proxies: configuration.trustedProxies, metrics: metrics, logger: logger
         ) { request, connection in
-            await endpoint.answer(request, on: connection, tracer)
+            let start = ContinuousClock.now
+            let answer = await endpoint.answer(request, on: connection, tracer)
+            series.note(request.route, .init(request.method) ?? .post, answer.status, since: start)
+            if accessLog.isOn {
+                // A path with the route of a push has a device's token.
+                accessLog.note(
+                    request.method, route: request.route,
+                    path: request.route?.contains("{token}") == true ? nil : request.path, status: answer.status,
+                    since: start, caller: connection.actor, address: connection.address,
+                    trace: request.header("traceparent").flatMap(Traceparent.init))
+            }
+            return answer
         }
     }
 
@@ -117,7 +130,7 @@ final class ProviderServer: Service {
     ///
     /// - Parameter certificate: the client certificate; nil if the client has none.
     func accept(_ channel: any Channel, certificate: ClientCertificate? = nil) throws {
-        let provider = ProviderConnection(certificate: certificate)
+        let provider = ProviderConnection(certificate: certificate, address: channel.clientAddress)
         let handler = ProviderConnectionHandler(limits: limits, isAdmitted: provider.isAdmitted)
         let bound = NIOLoopBound(handler, eventLoop: channel.eventLoop)
         var connection = NIOHTTP2Handler.ConnectionConfiguration()

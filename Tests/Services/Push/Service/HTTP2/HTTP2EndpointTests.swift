@@ -14,7 +14,7 @@ import Timeline
 /// The provider endpoint of a running process, over its three transports.
 @Suite(.tags(.database, .processes, .stockClient), .timeLimit(.minutes(4))) struct HTTP2EndpointTests {
     @Test func `a notification arrives with and without TLS and binds its connection`() async throws {
-        try await PushSuite.run { suite in
+        try await PushSuite.run(["ACCESS_LOG": "true", "LOG_LEVEL": "info"]) { suite in
             let token = try await suite.makeDevice("phone")
             let bearer = try await suite.signer.token(issuedAt: RealClock().now)
             let headers = [("authorization", "bearer \(bearer)"), ("apns-topic", "com.example.app")]
@@ -43,6 +43,16 @@ import Timeline
                 #expect(early.text == #"{"reason":"TooManyProviderTokenUpdates"}"#)
                 #expect(try await client.exchange(7, "GET", "/v1/provider-keys").text == #"{"reason":"BadPath"}"#)
                 await client.close()
+            }
+            // The objectives of the service include its providers, and the access log has them without the tokens.
+            let metrics = try await suite.text("/metrics")
+            let series = #"dormouse_http_requests_total{method="POST",route="/3/device/{token}",status="200"} 4"#
+            #expect(metrics.contains(series + "\n"))
+            #expect(metrics.contains(#"duration_seconds_count{route="/3/device/{token}"} 6"# + "\n"))
+            try await eventually(describe: "the lines of the access log") {
+                let all = suite.pushLines.filter { $0.contains("answered request") }
+                let lines = all.filter { $0.contains("/3/device/{token}") && $0.contains("team:TEAMTEAM01") }
+                return lines.count == 6 && !all.contains { $0.contains(token) }
             }
             // The service's own port still supports HTTP/1.1.
             #expect(try await suite.send("GET", "/healthz").status == 200)
