@@ -66,6 +66,12 @@ public final class SharedClock: SuiteClock {
         return setting.instant(atReal: real.now + skew)
     }
 
+    /// An estimate of the clock of the database at this moment.
+    public var estimate: ClockSample {
+        let (setting, skew) = state.withLock { ($0.setting, $0.skew) }
+        return ClockSample(setting: setting, real: real.now + skew, asked: .now)
+    }
+
     /// The newest setting.
     public var current: ClockSetting { state.withLock { $0.setting } }
 

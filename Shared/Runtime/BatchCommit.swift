@@ -14,6 +14,8 @@ struct BatchCommit<M: Machine>: Sendable {
     var position: Int
     /// The epoch of the lease, if the batch took events or deadlines.
     var epoch: Int?
+    /// What the batch assumes. Its position is then not known.
+    var assumption: Assumption?
     /// Whether the log is read to its head and no deadline is due.
     var isAtHead = false
     /// The outage of which the last aggregate is notified.
@@ -23,11 +25,19 @@ struct BatchCommit<M: Machine>: Sendable {
     /// Other queries of the transaction.
     var after: [Query] = []
 
-    /// Returns the queries that commit the batches of some partitions together: everything or nothing. The result
-    /// before that of the COMMIT has the heads, by partition.
+    /// Returns the queries that commit the batches of some partitions together: everything or nothing. If the batches
+    /// assume, the first two begin the transaction and verify. The result before that of the COMMIT has the heads, by
+    /// partition.
     static func pipeline(_ commits: [BatchCommit<M>], _ statements: Statements) -> [Query] {
         let commits = commits.sorted { $0.batch.partition < $1.batch.partition }
-        var queries = commits.flatMap { $0.own(statements) }
+        let assumptions = commits.compactMap { commit in
+            commit.assumption.map { (partition: commit.batch.partition, assumption: $0) }
+        }
+        var queries: [Query] = []
+        if !assumptions.isEmpty {
+            queries = [Query(statements.begin), Statements.verify(assumptions, consumer: M.name)]
+        }
+        queries += commits.flatMap { $0.own(statements) }
         queries += storeAnswers(commits)
         // As late as possible, because the append locks the heads of the partitions for all services.
         queries += append(commits.map(\.batch), statements)
@@ -127,7 +137,8 @@ struct BatchCommit<M: Machine>: Sendable {
             Statements.moveCursors,
             [
                 .text(M.name), .int4s(commits.map { Int32($0.batch.partition) }), .uuids(commits.map { $0.batch.id }),
-                .ints(commits.map(\.position)), .ints(commits.map { $0.batch.events.count }),
+                .ints(commits.map { $0.assumption == nil ? $0.position : nil }),
+                .ints(commits.map { $0.batch.events.count }),
                 .ints(commits.map(\.epoch)), .ints(commits.map { $0.batch.newlyParked }),
                 .bools(commits.map(\.isAtHead)),
             ])

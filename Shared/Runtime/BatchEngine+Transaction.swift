@@ -28,6 +28,49 @@ extension BatchEngine {
     ///
     /// - Returns: the steps that follow outside of the transaction.
     func transact(_ first: [Step]) async -> [Step] {
+        let next = await assume(first)
+        let later = next.filter { !$0.action.isOfTransaction }
+        let steps = next.filter(\.action.isOfTransaction)
+        return steps.isEmpty ? later : await later + look(steps)
+    }
+
+    /// Decides from what the process knows, if all partitions can, and commits in one pipeline.
+    ///
+    /// - Returns: the steps that are left.
+    private func assume(_ steps: [Step]) async -> [Step] {
+        guard let inputs = assumedInputs(of: steps) else { return steps }
+        let decided = zip(steps, inputs).compactMap { step, input in handle(step.partition, .gathered(input)) }
+        let commits = decided.compactMap { if case .commit(let commit) = $0.action { commit } else { nil } }
+        guard !commits.isEmpty else { return decided }
+        let committing = decided.filter { if case .commit = $0.action { true } else { false } }
+        let others = decided.filter { if case .commit = $0.action { false } else { true } }
+        do {
+            let heads = try await pool.withConnection { connection in try await commit(commits, connection) }
+            return others
+                + committing.compactMap { handle($0.partition, .committed(head: heads[$0.partition] ?? 0)) }
+        } catch {
+            let isShared = commits.count > 1
+            return others + committing.compactMap { handle($0.partition, .failed(error, isShared: isShared)) }
+        }
+    }
+
+    /// Returns the inputs of batches that assume; nil if one of them must look at the database.
+    private func assumedInputs(of steps: [Step]) -> [BatchInput<M>]? {
+        let estimate = clock.estimate
+        var inputs: [BatchInput<M>] = []
+        for step in steps {
+            guard case .gather(let request) = step.action, var assumption = request.assumption else { return nil }
+            assumption.clock = estimate
+            let keys = Set(request.keys)
+            let aggregates = inboxes[step.partition].cache.values(of: keys)
+            guard aggregates.count == keys.count else { return nil }
+            inputs.append(BatchInput(assumption, aggregates: aggregates))
+        }
+        return inputs
+    }
+
+    /// Runs steps in one transaction, whose first step reads the inputs.
+    private func look(_ first: [Step]) async -> [Step] {
         let isShared = first.count > 1
         var steps = first
         var later: [Step] = []
@@ -89,10 +132,13 @@ extension BatchEngine {
 
     private func commit(_ commits: [BatchCommit<M>], _ connection: Connection) async throws -> [Int: Int] {
         let queries = BatchCommit.pipeline(commits, statements)
+        let isAssumed = commits.contains { $0.assumption != nil }
         let start = ContinuousClock.now
         do throws(PostgresError) {
             let rows = try await connection.execute(queries)
-            meter.committed(commits.reduce(0) { $0 + $1.batch.events.count }, in: start.duration(to: .now))
+            meter.committed(
+                commits.reduce(0) { $0 + $1.batch.events.count }, in: start.duration(to: .now), isAssumed: isAssumed)
+            if isAssumed { clock.take(try ClockSample(rows[1][0], realAt: 4, asked: start)) }
             if let tracer { for commit in commits { tracer.record(commit.batch.spans()) } }
             var heads: [Int: Int] = [:]
             for row in rows[rows.count - 2] {

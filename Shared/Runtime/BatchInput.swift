@@ -23,6 +23,8 @@ struct GatherRequest<M: Machine>: Sendable {
     /// The last outage and the last key that was notified of it.
     var notified: (outage: Outage, key: String)?
     var days = UnreadDays()
+    /// What the batch may assume instead; nil if it must look.
+    var assumption: Assumption?
 }
 
 /// The days of the log that can have unread events of a partition, in days since 2000-01-01. Later offsets never have
@@ -59,6 +61,8 @@ struct BatchInput<M: Machine>: Sendable {
     /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
     var now = Instant.epoch
     var lastBatch: UUID?
+    /// What the batch assumes; nil if it was read from the database.
+    var assumption: Assumption?
     /// Whether no other process has committed a batch since.
     var isCacheValid = false
     var holdsLease = false

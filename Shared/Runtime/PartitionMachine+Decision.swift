@@ -10,7 +10,7 @@ extension PartitionMachine {
     /// Handles the gathered inputs: records those that may end the process, then decides.
     mutating func decide(_ attempt: Attempt, _ input: BatchInput<M>, now: ContinuousClock.Instant) -> [Action] {
         hasParkedKeys = input.hasParkedKeys
-        days.last = input.day
+        if input.assumption == nil { (days.last, lastHead, isDoubtful) = (input.day, input.head, input.isDoubtful) }
         if input.isAtHead { nextDue = input.nextDue }
         if !input.isCacheValid { slots = nil }
         let names = unrecordedCommands(of: attempt, input)
@@ -107,6 +107,7 @@ extension PartitionMachine {
         var input = input
         var batch = batch(attempt, &input, trial)
         run(attempt, &input, &batch)
+        if input.assumption != nil, !isVerifiable(batch) { return look(instead: attempt) }
         if attempt.plan.passing != nil, batch.events.isEmpty {
             quarantine.foundNoProof()
             lookLater(now: now)
@@ -195,7 +196,8 @@ extension PartitionMachine {
         return [
             .commit(
                 BatchCommit(
-                    batch: batch, position: input.position, epoch: epoch, isAtHead: isAtHead,
+                    batch: batch, position: input.position, epoch: epoch, assumption: input.assumption,
+                    isAtHead: isAtHead,
                     clearsOutage: input.outages.isLast ? input.outages.recorded : nil, clearedCommands: cleared))
         ]
     }

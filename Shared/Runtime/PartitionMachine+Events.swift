@@ -101,6 +101,7 @@ extension PartitionMachine {
             return commit(attempt, input, batch, name, now: now)
         case (.committing(let attempt, let input, var done, _, let cleared), .committed(let head)):
             noteNotified(input)
+            if input.assumption != nil { assumptions.held() }
             commandGuard.cleared(cleared)
             done.head = head
             return finish(attempt, done, now: now)
@@ -114,13 +115,13 @@ extension PartitionMachine {
         }
     }
 
-    private mutating func gather(_ attempt: Attempt) -> [Action] {
+    mutating func gather(_ attempt: Attempt) -> [Action] {
         let request = GatherRequest(
             partition: partition, keys: attempt.submissions.map(\.key),
             idempotencyKeys: attempt.submissions.compactMap { $0.idempotency?.key }, log: attempt.plan.log,
             lease: lease, lastBatch: lastBatch, hasParkedKeys: hasParkedKeys,
             readsSlots: noSlots.ceiling != nil && slots == nil, noSlots: noSlots, unreadable: unreadable,
-            notified: notified.map { ($0.outage, $0.key) }, days: days)
+            notified: notified.map { ($0.outage, $0.key) }, days: days, assumption: assumption(of: attempt))
         phase = .gathering(attempt)
         return [.gather(request)]
     }

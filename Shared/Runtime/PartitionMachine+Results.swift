@@ -38,7 +38,7 @@ extension PartitionMachine {
         var actions: [Action] = []
         if result.succeeded { actions.append(.progress(.succeeded(withData: result.withData))) }
         actions.append(adopt(batch))
-        lastBatch = done.lastBatch
+        (lastBatch, lastHead) = (done.lastBatch, done.head)
         if attempt.plan.log != nil {
             if done.hasMore || quarantine.trialsLeft > 0 { lookAgain() }
             if let reason = done.halt { actions += halted(reason) }
@@ -116,6 +116,11 @@ extension PartitionMachine {
         case .committing(let attempt, let input, let done, let name, _):
             let failure = error as? CommitFailure
             let cause = failure?.error ?? error as? PostgresError
+            // Before the commit was sent, or after it was refused. The look finds out why.
+            if input.assumption != nil, failure?.error.isCertain ?? true {
+                assumptions.failed()
+                return look(instead: attempt)
+            }
             if let cause, !cause.isInputFault, !cause.isCertain {
                 // A server that shuts down may have committed before its error. Only the cursor row shows the result.
                 self.phase = .settling(attempt, done, headBefore: input.head, name: name)

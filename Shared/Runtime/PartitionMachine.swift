@@ -19,6 +19,8 @@ import Timeline
 ///         recordingTrial --> gathering: recorded
 ///         gathering --> readingUnread: refusals may be early
 ///         gathering --> committing: decided
+///         gathering --> gathering: the assumption can't be verified
+///         committing --> gathering: the assumption does not hold
 ///         readingUnread --> committing: decided
 ///     }
 ///     committing --> settling: the answer to the commit is lost
@@ -49,6 +51,8 @@ struct PartitionMachine<M: Machine>: Sendable {
         var recordedTrial: String?
         /// The SQLSTATE of the first refusal that does not show its cause.
         var refusal: String?
+        /// Whether it may decide without a look at the database.
+        var mayAssume = true
     }
 
     enum Phase: Sendable {
@@ -100,6 +104,11 @@ struct PartitionMachine<M: Machine>: Sendable {
     /// The slot reservations under the machine's ceiling; nil if unknown.
     var slots: SlotAllocator?
     var hasParkedKeys = false
+    /// The last known head.
+    var lastHead = 0
+    /// Whether an input may have ended an owner, as the last look has found.
+    var isDoubtful = false
+    var assumptions = AssumptionPace()
     var days = UnreadDays()
     /// The earliest known deadline.
     var nextDue: Instant?

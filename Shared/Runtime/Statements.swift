@@ -174,15 +174,16 @@ struct Statements: Sendable {
             AS e (partition, n, id, type, version, key, app, time, correlationid, causationid, traceparent, actor, data)
         LEFT JOIN moved AS m ON m.partition = e.partition
         """)
-    // If the position was the head before the append, the cursor also skips its own events. `epoch` is that of the
-    // lease; null for a batch with only commands. `is_at_head` is true if the log was read to its head and nothing is
-    // due. Returns the heads.
+    // A batch that assumes has no position: its cursor stays. If the position was the head before the append, the cursor
+    // also skips its own events. `epoch` is that of the lease; null for a batch with only commands. `is_at_head` is true
+    // if the log was read to its head and nothing is due. Returns the heads.
     static let moveCursors = Statement(
         """
         WITH moved AS (
             UPDATE bus.cursors AS c SET last_batch = n.batch, parked = c.parked + n.parked,
                 attempts = CASE WHEN n.is_at_head THEN 0 ELSE c.attempts END,
-                log_offset = n.position + CASE WHEN n.position = p.head - n.count THEN n.count ELSE 0 END
+                log_offset = coalesce(n.position, c.log_offset)
+                    + CASE WHEN coalesce(n.position, c.log_offset) = p.head - n.count THEN n.count ELSE 0 END
             FROM unnest($2::int4[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[])
                 AS n (partition, batch, position, count, epoch, parked, is_at_head)
             JOIN bus.partitions AS p ON p.partition = n.partition

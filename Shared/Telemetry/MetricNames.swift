@@ -29,6 +29,9 @@ extension Metric {
         .histogram([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]))
     public static let commitsFailed = Metric(
         "dormouse_commits_failed_total", "Transactions that failed at these statements.", .counter)
+    public static let commitsAssumed = Metric(
+        "dormouse_commits_assumed_total", "Commits of batches that were decided without a read of the database.",
+        .counter)
     public static let eventsWritten = Metric(
         "dormouse_events_written_total", "Events that this process has written to the log.", .counter)
 

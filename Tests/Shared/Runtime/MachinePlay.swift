@@ -48,12 +48,15 @@ extension PartitionMachine.Action {
     /// A short name; nil for actions that change neither callers nor the cache.
     fileprivate var word: String? {
         switch self {
-        case .gather: "gather"
+        case .gather(let request): request.assumption == nil ? "gather" : "assume"
         case .findSuspects(let names): "find \(names.sorted().joined(separator: " "))"
         case .recordCommands(let names): "record \(names.sorted().joined(separator: " "))"
         case .recordTrial(let name): "try \(name)"
         case .readUnread(let keys, _, _): "unread \(keys.map(\.description).joined(separator: " "))"
-        case .commit(let commit): "commit \(commit.batch.events.count) at \(commit.position)"
+        case .commit(let commit):
+            commit.assumption == nil
+                ? "commit \(commit.batch.events.count) at \(commit.position)"
+                : "verify and commit \(commit.batch.events.count)"
         case .settle: "settle"
         case .pause(let time): "pause \(Int(time / .milliseconds(1)))"
         case .upgrade: "upgrade"

@@ -72,7 +72,7 @@ extension PartitionMachineTests {
             #expect(play.send(.committed(head: 2)) == "adopt, answer ok")
             play.machine.lookAgain()
             #expect(play.begin() == nil)
-            #expect(play.begin([.add(1, to: "a")]) == "gather")
+            #expect(play.begin([.add(1, to: "a")]) == "assume")
         }
     }
 

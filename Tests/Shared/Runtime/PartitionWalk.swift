@@ -46,6 +46,7 @@ struct PartitionWalk {
     init(_ random: SplitMix64) {
         self.random = random
         machine = Machine(partition: 0, of: 1, policy: (), now: now)
+        machine.commandGuard.turn(chance(50), condemned: [])
     }
 
     /// Lives for some batches, then lets everything succeed.
@@ -93,7 +94,7 @@ struct PartitionWalk {
         if chance(5) { hold(isSuspicious: chance(50)) }
         if chance(3) { machine.leaseLost() }
         if chance(5) { machine.commandGuard.turn(chance(70), condemned: []) }
-        machine.look(now: now)
+        if chance(70) { machine.look(now: now) }
     }
 
     private mutating func batch() throws {
@@ -167,6 +168,7 @@ struct PartitionWalk {
         switch step {
         case .gather(let request):
             if let failure = failure(15) { return failure }
+            if let assumed = assumed(request) { return .gathered(assumed) }
             return !isCalm && chance(5) ? .skipped : .gathered(input(request))
         case .findSuspects(let names):
             return failure(10) ?? .suspectsFound(Set(names.sorted().filter { _ in !isCalm && chance(30) }))
@@ -221,8 +223,19 @@ struct PartitionWalk {
         return input
     }
 
+    /// The input of a batch that assumes. The model has no cache: the process knows the states of its last batch.
+    private mutating func assumed(_ request: GatherRequest<Counter>) -> BatchInput<Counter>? {
+        guard let assumption = request.assumption, chance(70), request.keys.allSatisfy({ aggregates[$0] != nil })
+        else { return nil }
+        return BatchInput(assumption, aggregates: aggregates)
+    }
+
     private mutating func commit(_ commit: BatchCommit<Counter>) throws -> Machine.Event {
         try #require(commit.epoch == nil || commit.epoch == epoch)
+        if let assumption = commit.assumption {
+            let holds = assumption.lastBatch == lastBatch && assumption.lease.epoch == epoch
+            if !holds || !isCalm && chance(10) { return .failed(Failures.guarded, isShared: isShared()) }
+        }
         guard !isCalm else { return .committed(head: try apply(commit)) }
         switch Int.random(in: 0..<100, using: &random) {
         case ..<50: return .committed(head: try apply(commit))
@@ -246,12 +259,14 @@ struct PartitionWalk {
             let isNew = applied.insert(one.origin.id).inserted
             try #require(isNew, "no command runs twice")
         }
-        for ping in pings where ping > position && ping <= commit.position {
+        for ping in pings where ping > position && ping <= commit.position && commit.assumption == nil {
             let isNew = handled.insert(ping).inserted
             try #require(isNew, "no event is handled twice")
         }
         for key in batch.changed.keys { aggregates[key] = batch.aggregates[key] }
-        position = commit.position == head ? head + batch.events.count : commit.position
+        // A batch that assumes leaves the cursor, or moves it with the head.
+        let end = commit.assumption == nil ? commit.position : position
+        position = end == head ? head + batch.events.count : end
         head += batch.events.count
         lastBatch = batch.id
         return head

@@ -19,6 +19,8 @@ enum Guard: String, CaseIterable, Sendable {
     case probe
     /// A state is written only over the state that the decision has read.
     case baseVersion
+    /// A batch that decided from memory is committed only if nothing has changed.
+    case assumption
     /// Appends of all services wait for each other, so that offsets become visible in order.
     case headLock
 }
@@ -186,6 +188,16 @@ struct FaultDatabase {
     /// Commits a batch, or refuses it as the guards of the statements do.
     mutating func commit(_ commit: BatchCommit<Counter>) throws -> Int {
         let batch = commit.batch
+        if let assumption = commit.assumption, without != .assumption {
+            guard assumption.lastBatch == cursor.lastBatch, assumption.lease.owner == cursor.owner,
+                assumption.lease.epoch == cursor.epoch, cursor.attempts == 0, parked.isEmpty
+            else { throw Failures.guarded }
+        }
+        if commit.assumption != nil {
+            try require(batch.changed.keys.allSatisfy { !parked.contains($0) }, "no command changes a parked device")
+        }
+        // The primary key of the answers.
+        guard batch.answers.allSatisfy({ answers[$0.idempotency.key] == nil }) else { throw Failures.guarded }
         for (key, change) in batch.changed where without != .baseVersion {
             guard states[key]?.eventCount ?? 0 == change.base else { throw Failures.guarded }
         }
@@ -202,14 +214,16 @@ struct FaultDatabase {
                 state?.eventCount == fold?.eventCount && state?.state == fold?.state,
                 "the state of \(key) is the fold of its events")
         }
-        for event in log where event.offset > cursor.position && event.offset <= commit.position && event.isFollowed {
+        // A batch that assumes leaves the cursor, or moves it with the head.
+        let position = commit.assumption == nil ? commit.position : cursor.position
+        for event in log where event.offset > cursor.position && event.offset <= position && event.isFollowed {
             try require(handled.insert(event.offset).inserted, "event \(event.offset) is handled once")
         }
         for letter in batch.parkedInputs { parked.insert(letter.key) }
         if let trial = batch.trial { records[trial] = nil }
         for name in commit.clearedCommands { records[name] = nil }
         for (idempotency, body) in batch.answers { answers[idempotency.key] = (idempotency.fingerprint, body) }
-        cursor.position = commit.position == before ? reserved : commit.position
+        cursor.position = position == before ? reserved : position
         cursor.lastBatch = batch.id
         if commit.isAtHead { cursor.attempts = 0 }
         return reserved

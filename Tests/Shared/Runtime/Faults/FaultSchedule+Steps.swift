@@ -28,6 +28,12 @@ extension FaultSchedule {
     private mutating func result(of step: Machine.Action, _ process: Int) throws -> Machine.Event? {
         switch step {
         case .gather(let request):
+            if let assumption = request.assumption, chance(80) {
+                let known = processes[process].cache.filter { request.keys.contains($0.key) }
+                if known.count == Set(request.keys).count {
+                    return .gathered(BatchInput(assumption, aggregates: known))
+                }
+            }
             guard database.cursorLock == nil else {
                 if case .gathering(let attempt) = processes[process].machine.phase, !attempt.plan.isAlone {
                     return .skipped
@@ -80,7 +86,19 @@ extension FaultSchedule {
         for action in actions { try execute(action, process) }
         guard case .step(let step) = processes[process].request else { return closeTransaction(process) }
         guard step.keepsTransaction else { return closeTransaction(process) }
-        if case .commit(let commit) = step { sendCommit(commit, process) }
+        guard case .commit(let commit) = step else { return }
+        guard commit.assumption == nil else { return try sendAssuming(commit, process) }
+        sendCommit(commit, process)
+    }
+
+    /// Sends the pipeline of a batch that assumes. It fails at once if another session holds the cursor.
+    private mutating func sendAssuming(_ commit: BatchCommit<Counter>, _ process: Int) throws {
+        if has(.lostConnections), chance(3) { return try send(.failed(Failures.away, isShared: false), to: process) }
+        guard database.cursorLock == nil else {
+            return try send(.failed(Failures.guarded, isShared: false), to: process)
+        }
+        processes[process].session = open(process)
+        sendCommit(commit, process)
     }
 
     private mutating func closeTransaction(_ process: Int) {
