@@ -185,7 +185,7 @@ import Testing
         ("lag/kustomization.yaml", "consumer: fetch", "consumer: push"),
         ("lag/kustomization.yaml", "metric: { name: dormouse_consumer_lag", "metric: { name: consumer_lag"),
         ("lag/kustomization.yaml", "/spec/metrics/-", "/spec/metric/-"),
-        ("lag/kustomization.yaml", "type: AverageValue", "type: Average"),
+        ("lag/kustomization.yaml", "averageValue:", "averageValues:"),
         ("fetch.yaml", "    - type: Resource", "    - type: External"),
         (
             "transfer.yaml", "matchLabels: { app.kubernetes.io/name: transfer }",

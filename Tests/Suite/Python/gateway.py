@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 ALLOWED = 3
 GREETING = b"here\n"
@@ -29,6 +30,12 @@ def greet(listener):
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
+
+
+def blocks(pid, number):
+    """Whether a process keeps a signal for later."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"^SigBlk:\t(\w+)$", status, re.M)[1], 16) >> (number - 1) & 1
 
 
 def greeted(port):
@@ -59,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
         resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
 
     gateway = subprocess.Popen(
-        ["haproxy", "-W", "-f", str(configuration)], preexec_fn=few_files, stdout=subprocess.PIPE,
+        ["haproxy", "-W", "-f", str(configuration)], preexec_fn=few_files, start_new_session=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "GATEWAY_CONNECTIONS_PER_ADDRESS": str(ALLOWED), "PATH": "/usr/sbin:/usr/bin:/bin"})
     lines = []
@@ -77,10 +84,13 @@ with tempfile.TemporaryDirectory() as folder:
         if greeted(ports["8081"]) or greeted(ports["2197"]):
             print(f"the gateway gives one address more than {ALLOWED} connections")
     finally:
-        # The signal of `docker stop`. Held connections must not delay the end: the hard stop comes after at most 5 s.
+        # The signal of `docker stop`, which the process takes after its start. Held connections must not delay the end: the
+        # hard stop comes after at most 5 s.
+        while blocks(gateway.pid, signal.SIGUSR1):
+            time.sleep(0.05)
         gateway.send_signal(signal.SIGUSR1)
         try:
             gateway.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            gateway.kill()
+            os.killpg(gateway.pid, signal.SIGKILL)
             print("the gateway does not stop while a connection is open")

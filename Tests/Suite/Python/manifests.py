@@ -291,7 +291,8 @@ for name in set(ours) - {"ops"}:
     if found := problem(document):
         fault(f"lag: {name}: {found}")
         continue
-    lag = [item["external"]["metric"] for item in document["spec"]["metrics"] if item["type"] == "External"]
+    given = document["spec"]["metrics"]
+    lag = [item["external"]["metric"] for item in given if item["type"] == "External" and "external" in item]
     if [item["name"] for item in lag] != ["dormouse_consumer_lag"] or not metrics >= {item["name"] for item in lag}:
         fault(f"lag: {name} does not scale by a metric that the table has")
     if any(item["selector"]["matchLabels"] != {"consumer": name} for item in lag):

@@ -53,9 +53,9 @@ import Timeline
                 SELECT action, actor_kind, actor, address, subject FROM bus.audit WHERE action LIKE 'providerKey.%' ORDER BY at
                 """, database: database)
             let lines = ["created", "removed"].map {
-                "providerKey.\($0)|operator|insecure-dev|127.0.0.1|providerKey:TEAMTEAM01:KEYKEYKEY1\n"
+                "providerKey.\($0)|operator|insecure-dev|127.0.0.1|providerKey:TEAMTEAM01:KEYKEYKEY1"
             }
-            #expect(rows == lines.joined())
+            #expect(rows == lines.joined(separator: "\n"))
         }
     }
 }
