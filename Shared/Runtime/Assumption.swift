@@ -5,7 +5,7 @@ import Machines
 import Postgres
 import Timeline
 
-/// What the owner of a partition knows without a look at the database. A batch with only commands can decide from it and
+/// The owner of a partition knows this without a read of the database. A batch with only commands can decide from it and
 /// from the cache. Then one pipeline begins the transaction, verifies the assumption, writes and commits.
 ///
 /// If the cursor row names the last batch of this process, no other process has changed a state of the partition.

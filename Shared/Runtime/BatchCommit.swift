@@ -14,7 +14,7 @@ struct BatchCommit<M: Machine>: Sendable {
     var position: Int
     /// The epoch of the lease, if the batch took events or deadlines.
     var epoch: Int?
-    /// What the batch assumes. Its position is then not known.
+    /// The assumption of a batch that was decided from memory. Such a batch does not know its position.
     var assumption: Assumption?
     /// Whether the log is read to its head and no deadline is due.
     var isAtHead = false

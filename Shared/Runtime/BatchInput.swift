@@ -23,7 +23,7 @@ struct GatherRequest<M: Machine>: Sendable {
     /// The last outage and the last key that was notified of it.
     var notified: (outage: Outage, key: String)?
     var days = UnreadDays()
-    /// What the batch may assume instead; nil if it must look.
+    /// The batch may assume this instead; nil if it must read.
     var assumption: Assumption?
 }
 
@@ -61,7 +61,7 @@ struct BatchInput<M: Machine>: Sendable {
     /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
     var now = Instant.epoch
     var lastBatch: UUID?
-    /// What the batch assumes; nil if it was read from the database.
+    /// The assumption of a batch that was decided from memory; nil if the input was read from the database.
     var assumption: Assumption?
     /// Whether no other process has committed a batch since.
     var isCacheValid = false

@@ -4,7 +4,7 @@ import Testing
 
 /// Parts of the deploy scripts.
 @Suite(.tags(.processes), .timeLimit(.minutes(1))) struct ScriptTests {
-    private static let library = Repository.file("deploy/lib/output.sh").path
+    private static let functions = Repository.file("deploy/lib/output.sh").path
 
     /// Without care, bash 5.2 reports a syntax error in the trap, and goes on.
     @Test(arguments: ["TERM", "INT"]) func `a signal before a command substitution is not lost`(_ signal: String)
@@ -18,7 +18,7 @@ import Testing
             [[ a == "$(kill -\(signal) $$)" || b == "$(echo c)" ]]
             echo lost
             """
-        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-c", script, Self.library])
+        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-c", script, Self.functions])
         #expect(try await shell.exit() == .exited(99), "\(shell.errors.tail())")
         #expect(shell.output.lines == ["the action", "the end"])
         #expect(shell.errors.lines.isEmpty)
@@ -31,7 +31,7 @@ import Testing
             (sleep 0.1; kill -TERM $$) &
             while :; do sleep 0.05; done
             """
-        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-c", script, Self.library])
+        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-c", script, Self.functions])
         #expect(try await shell.exit() == .exited(99), "\(shell.errors.tail())")
     }
 
@@ -49,8 +49,8 @@ import Testing
             make_operator_keys
             make_operator_keys
             """
-        let library = Repository.file("deploy/lib/suite.sh").path
-        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-euc", script, library, folder.path])
+        let functions = Repository.file("deploy/lib/suite.sh").path
+        let shell = try ChildProcess.start("/usr/bin/env", ["bash", "-euc", script, functions, folder.path])
         #expect(try await shell.exit() == .exited(0), "\(shell.errors.tail())")
         try expectNewKey("deploy", in: folder)
     }
