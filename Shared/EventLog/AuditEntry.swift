@@ -25,6 +25,12 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case providerKeyCreated = "providerKey.created"
     /// A provider's key was removed.
     case providerKeyRemoved = "providerKey.removed"
+    /// A file of `/content` was created or replaced.
+    case contentStored = "content.stored"
+    /// A file of `/content` was removed.
+    case contentRemoved = "content.removed"
+    /// An operator removed an upload.
+    case uploadRemoved = "upload.removed"
     /// A key that signs tokens was added.
     case signingKeyRotated = "signingKey.rotated"
     /// The older keys that signed tokens were deleted.

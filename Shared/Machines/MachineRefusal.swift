@@ -22,6 +22,8 @@ public struct RefusalReason: Sendable, Equatable {
         case notFound
         /// The state or the profile does not allow the input.
         case conflict
+        /// A quota of bytes is used up.
+        case noSpace
         /// The token in the input became inactive at this time.
         case gone(since: Instant)
         /// The machine can't read an event of another service.

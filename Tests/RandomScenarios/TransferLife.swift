@@ -17,12 +17,16 @@ package struct TransferLife: Life {
     private let seed: String
     private let registration: Registration
 
-    /// - Parameter builtIn: the behaviour of a built-in device.
-    package init(_ random: SplitMix64, builtIn: BuiltInDevice? = nil) {
+    /// - Parameters:
+    ///   - builtIn: the behaviour of a built-in device.
+    ///   - fileBytes: the most bytes of the files of the device.
+    package init(_ random: SplitMix64, builtIn: BuiltInDevice? = nil, fileBytes: Int = .max) {
         self.random = random
         registration = Registration(profile: .ios18, simulate: builtIn)
         seed = String(self.random.next())
-        runtime = InMemoryRuntime(policy: TransferPolicy(), seed: seed)
+        var policy = TransferPolicy()
+        policy.fileBytes = fileBytes
+        runtime = InMemoryRuntime(policy: policy, seed: seed)
     }
 
     /// Registers the device.

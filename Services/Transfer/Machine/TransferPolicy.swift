@@ -37,6 +37,8 @@ public struct TransferPolicy: Sendable, Equatable {
     public var tasksPerSession = 64
     /// The most files of an app.
     public var filesPerApp = 64
+    /// The most bytes of the files of a device: those of apps, the received bytes of tasks and the bodies of upload tasks.
+    public var fileBytes = Int.max
     /// The size of a state, with the growth of its unfinished tasks, from which a device accepts nothing new. A state has
     /// at most 64 KiB.
     public var stateBytes = 48 << 10

@@ -74,6 +74,10 @@ public struct TransferRefusal: MachineRefusal {
             .conflict, "too_many_files", "App has too many files",
             "An app can have \(limit) files, including files that downloads will become.")
     }
+    /// The files of the device would exceed ``TransferPolicy/fileBytes``.
+    public static let fileQuotaExceeded = Self(
+        .noSpace, "file_quota_exceeded", "File quota is used up",
+        "The files of the device would exceed DEVICE_FILE_QUOTA: remove files or cancel tasks.")
     public static func sessionNotAttached(_ session: String) -> Self {
         Self(
             .conflict, "session_not_attached", "Session is not attached",

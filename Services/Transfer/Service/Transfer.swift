@@ -21,6 +21,7 @@ public struct Transfer: DurableService {
     private let scanInterval: Int
     private let uploadLimits: UploadLimits
     let storageLimits: StorageLimits
+    private let fileQuotas: FileQuotas
     private let publicURL: String?
     private let sweepRules: SweepRules
     private let profiles: ProfilesFile
@@ -35,6 +36,7 @@ public struct Transfer: DurableService {
             "SCAN_INTERVAL", 60, 1...86_400, "seconds between the scans of each process for attempts without a worker")
         uploadLimits = UploadLimits(reader)
         storageLimits = StorageLimits(reader)
+        fileQuotas = FileQuotas(reader)
         publicURL = reader.value(
             "PUBLIC_URL", "public URL of the service behind a proxy; used in Location of new uploads",
             mustBe: "an http or https URL without a query", parse: UploadAddress.base)
@@ -51,16 +53,19 @@ public struct Transfer: DurableService {
         let storage = try storage()
         var policy = TransferPolicy()
         policy.generations = try profiles.read()
+        policy.fileBytes = fileQuotas.device
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
             let store = TransferStore(pool: parts.pool, partitions: configuration.partitions)
             let counts = ByteCounts(metrics: parts.metrics)
+            let meter = QuotaMeter(parts.metrics)
             let uploads = UploadStore(
-                database: store, storage: storage, limits: uploadLimits, counts: counts, logger: logger)
+                database: store, storage: storage, limits: uploadLimits, counts: counts, meter: meter,
+                logger: logger)
             let files = AppFiles(storage: storage, uploads: uploads, counts: counts)
             let routes = TransferRoutes(
                 commands: parts.commands, files: files, headers: RequestHeaders(store: store), origins: origins)
             routes.add(to: &table)
-            FileRoutes(routes: routes, files: files).add(to: &table)
+            FileRoutes(routes: routes, files: files, quotas: fileQuotas, meter: meter).add(to: &table)
             ChallengeRoutes(routes: routes, store: store).add(to: &table)
             ReportRoutes(
                 routes: routes, store: store, clock: parts.clock, policy: policy
@@ -88,7 +93,7 @@ public struct Transfer: DurableService {
             return [
                 TransferWorkers(
                     parts: parts, store: store, storage: storage, origins: origins, credentials: store,
-                    scanInterval: .seconds(scanInterval)),
+                    quotas: fileQuotas, meter: meter, scanInterval: .seconds(scanInterval)),
                 UploadSweep(store: uploads),
                 StorageGauge(directory: directory, limits: storageLimits, metrics: parts.metrics),
                 // Unclaimed downloads leave many files.

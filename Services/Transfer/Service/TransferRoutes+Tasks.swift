@@ -31,9 +31,9 @@ extension TransferRoutes {
             .refuses(
                 .ofNewTask + [
                     TransferRefusal.unknownFile("film").problem, TransferRefusal.unusableResumeData(.upload).problem,
-                    .originNotAllowed, .uploadIncomplete, .uploadGone,
+                    TransferRefusal.fileQuotaExceeded.problem, .originNotAllowed, .uploadIncomplete, .uploadGone,
                 ] + .ofStoring)
-        ) { try await upload($0, $1) }
+        ) { body, call in try await files.uploads.meter.watch { try await upload(body, call) } }
         table.add(.get, path, "A task", .refuses(.ofDevice(.unknownTask(1)))) { call in
             let (found, etag) = try await findTask(call)
             return Reply(TaskDocument(found), etag: etag)

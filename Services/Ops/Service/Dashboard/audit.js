@@ -7,9 +7,10 @@ import { Filters } from './filters.js'
 import { dateAndTime, number, plural } from './words.js'
 
 const limit = 100
-const actions = ['clock.set', 'clock.advanced', 'credential.refused', 'deadLetter.discarded', 'deadLetter.replayed',
-  'device.erased', 'deviceToken.revoked', 'deviceToken.rotated', 'fleetToken.issued', 'fleetToken.revoked', 'logLevel.set',
-  'operatorKeys.reloaded', 'providerKey.created', 'providerKey.removed', 'signingKey.removed', 'signingKey.rotated']
+const actions = ['clock.set', 'clock.advanced', 'content.removed', 'content.stored', 'credential.refused',
+  'deadLetter.discarded', 'deadLetter.replayed', 'device.erased', 'deviceToken.revoked', 'deviceToken.rotated',
+  'fleetToken.issued', 'fleetToken.revoked', 'logLevel.set', 'operatorKeys.reloaded', 'providerKey.created',
+  'providerKey.removed', 'signingKey.removed', 'signingKey.rotated', 'upload.removed']
 const kinds = { operator: 'operator', fleet: 'fleet', device: 'device', commandLine: 'command line', anonymous: 'unknown caller' }
 
 export class Audit {

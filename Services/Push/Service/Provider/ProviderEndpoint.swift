@@ -193,7 +193,7 @@ struct ProviderEndpoint: Sendable {
         case .invalid where refusal == .deviceTokenNotForTopic:
             .refused(.deviceTokenNotForTopic, apnsID: draft.apnsID)
         case .invalid, .notFound: .refused(.badDeviceToken, apnsID: draft.apnsID)
-        case .conflict, .unprocessable, .unreadable: .refused(.internalServerError, apnsID: draft.apnsID)
+        case .conflict, .noSpace, .unprocessable, .unreadable: .refused(.internalServerError, apnsID: draft.apnsID)
         }
     }
 

@@ -31,6 +31,10 @@ extension Decision<TransferMachine> {
         case .restart: from = 0
         case .contradiction: return endAttempt(claim.taskKey, .resourceChanged)
         }
+        // A restart frees the bytes that the task has.
+        guard hasRoom(for: (head.contentLength ?? 0) - (from == 0 ? held : 0)) else {
+            return give(up: claim.taskKey, .cannotWrite, .cannotWriteToFile)
+        }
         let isDelivered = isListening(claim.taskKey.sessionKey)
         let isCrowded = isCrowded()
         emit(
@@ -60,11 +64,19 @@ extension Decision<TransferMachine> {
                 }))
     }
 
-    mutating func report(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
+    /// Notes received bytes. Ends the task if its device has no room for them.
+    ///
+    /// - Returns: whether the attempt continues.
+    @discardableResult
+    mutating func report(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) -> Bool {
         let task = try claimed(claim)
         let written = total - task.bytesReceived
-        guard written > 0 else { return }
+        guard written > 0 else { return true }
         guard task.segments.last?.epoch == claim.epoch else { throw .staleAttempt }
+        guard hasRoom(for: written) else {
+            give(up: claim.taskKey, .cannotWrite, .cannotWriteToFile)
+            return false
+        }
         // The delegate of an upload gets progress of the sent bytes, not of the response.
         let isDelivered = task.kind == .download && isListening(claim.taskKey.sessionKey)
         emit(
@@ -76,6 +88,7 @@ extension Decision<TransferMachine> {
                     event.totalBytesWritten = total
                     event.totalBytesExpectedToWrite = task.bytesExpected
                 }))
+        return true
     }
 
     mutating func reportSent(_ claim: AttemptClaim, total: Int) throws(TransferRefusal) {
@@ -95,7 +108,7 @@ extension Decision<TransferMachine> {
     }
 
     mutating func finish(_ claim: AttemptClaim, total: Int, sha256: String) throws(TransferRefusal) {
-        try report(claim, total: total)
+        guard try report(claim, total: total) else { return }
         if let expected = try claimed(claim).bytesExpected, total != expected {
             return retry(claim.taskKey, .connectionLost)
         }
@@ -110,7 +123,7 @@ extension Decision<TransferMachine> {
             return
         }
         // A worker that cannot write does not know the total. Bytes that it has reported remain.
-        try report(claim, total: max(total, try claimed(claim).bytesReceived))
+        guard try report(claim, total: max(total, try claimed(claim).bytesReceived)) else { return }
         let task = try claimed(claim)
         let isHopeless =
             task.bytesReceived == 0 && task.upload == nil && task.connectFailures + 1 >= policy.connectTries

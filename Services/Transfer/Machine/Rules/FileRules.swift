@@ -11,7 +11,17 @@ extension Decision<TransferMachine> {
             throw .tooManyFiles(limit: policy.filesPerApp)
         }
         try requireRoom()
+        var next = state
+        next.apps[app]?.files[name] = file
+        // A smaller file may replace another even if the quota has become smaller than the files.
+        guard next.storedBytes <= max(policy.fileBytes, state.storedBytes) else { throw .fileQuotaExceeded }
         emit(.fileStored(.init(app: app, file: file, name: name)))
+    }
+
+    /// Whether the files of the device may get more bytes.
+    func hasRoom(for bytes: Int) -> Bool {
+        bytes <= 0 || policy.fileBytes == .max || state.modelsTransfers
+            || bytes.heldToBytes <= policy.fileBytes - state.storedBytes
     }
 
     mutating func remove(_ name: String, of app: String) throws(TransferRefusal) {

@@ -87,7 +87,9 @@ extension Decision<TransferMachine> {
 
     private func body(_ source: UploadSource, of app: String) throws(TransferRefusal) -> AppFile {
         switch source {
-        case .body(let file): return file
+        case .body(let file):
+            guard hasRoom(for: file.length) else { throw .fileQuotaExceeded }
+            return file
         case .file(let name):
             guard let file = state.apps[app]?.files[name] else { throw .unknownFile(name) }
             return file

@@ -1,13 +1,16 @@
 import Contracts
+import EventLog
 import Foundation
 import HTTPKit
 import HTTPTypes
 import Hummingbird
+import Records
 import Timeline
 
 extension ContentRoutes {
     /// Stores a file (RFC 9110 section 9.3.4).
-    func put(_ request: Request) async throws -> Reply<ContentDocument> {
+    func put(_ call: Call) async throws -> Reply<ContentDocument> {
+        let request = call.request
         let path = try ContentPath(target: request.uri.path).text
         // A server without partial PUT should refuse Content-Range (section 14.5).
         guard request.headers[.contentRange] == nil else {
@@ -24,7 +27,10 @@ extension ContentRoutes {
         do {
             var content = StoredContent(
                 path: path, file: name, size: body.size, sha256: body.sha256, contentType: type, modifiedAt: .epoch)
-            let isNew = try await place(&content, conditions)
+            let audit = try call.audit(
+                .contentStored, of: "content:" + path,
+                details: ["sha256": .string(body.sha256), "size": .int(body.size)])
+            let isNew = try await place(&content, conditions, audit)
             var reply = Reply(ContentDocument(content))
             reply.status = isNew ? .created : .ok
             reply.headers[.eTag] = content.etag
@@ -39,14 +45,15 @@ extension ContentRoutes {
     }
 
     /// Removes a file (RFC 9110 section 9.3.5).
-    func delete(_ request: Request) async throws -> NoContent {
-        let path = try ContentPath(target: request.uri.path).text
-        let conditions = Preconditions(request.headers)
+    func delete(_ call: Call) async throws -> NoContent {
+        let path = try ContentPath(target: call.request.uri.path).text
+        let conditions = Preconditions(call.request.headers)
+        let audit = try call.audit(.contentRemoved, of: "content:" + path)
         while true {
             let found = try await store.content(path)
             try conditions.require(of: found, now: clock.now)
             guard let found else { throw Problem.notFound }
-            guard try await store.remove(found) else { continue }
+            guard try await store.remove(found, audit) else { continue }
             await discard(found.file)
             return NoContent()
         }
@@ -58,7 +65,9 @@ extension ContentRoutes {
     /// Makes the row of a path refer to a new file, if the preconditions hold. Repeats after a concurrent change.
     ///
     /// - Returns: whether the path is new.
-    private func place(_ content: inout StoredContent, _ conditions: Preconditions) async throws -> Bool {
+    private func place(
+        _ content: inout StoredContent, _ conditions: Preconditions, _ audit: AuditEntry
+    ) async throws -> Bool {
         while true {
             let former = try await store.content(content.path)
             let now = clock.now
@@ -68,7 +77,7 @@ extension ContentRoutes {
             let next = former.map { $0.modifiedAt.milliseconds / 1000 + 1 } ?? second
             content.modifiedAt = Instant(milliseconds: max(second, next) * 1000)
             do {
-                guard try await store.put(content, inPlaceOf: former) else { continue }
+                guard try await store.put(content, inPlaceOf: former, audit) else { continue }
             } catch { throw PlacingFailed(reason: error) }
             if let former { await discard(former.file) }
             return former == nil

@@ -26,11 +26,11 @@ struct ContentRoutes: Sendable {
                 .put, path, "Creates or replaces a file", .scope(.operate), .described(isDescribed), .takesContent,
                 .parameters([Self.path] + Self.preconditions), .status(.created, .ok),
                 .refuses(.ofStoring + [.invalidPath, .invalidHeader, .bodyCut, .preconditionFailed])
-            ) { call in try await withStorage { try await put(call.request) } }
+            ) { call in try await withStorage { try await put(call) } }
             table.add(
                 .delete, path, "Removes a file", .scope(.operate), .described(isDescribed),
                 .parameters([Self.path] + Self.preconditions), .refuses([.invalidPath, .notFound, .preconditionFailed])
-            ) { try await delete($0.request) }
+            ) { try await delete($0) }
             for method in [HTTPRequest.Method.get, .head] {
                 table.add(
                     method, path, "A file, or ranges of it", .open, .described(isDescribed), .unknownQuery(.ignored),

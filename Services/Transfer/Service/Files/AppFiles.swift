@@ -16,12 +16,15 @@ struct AppFiles: Sendable {
 
     /// Receives a body as a file that no state refers to yet.
     ///
-    /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
-    func receive(_ request: Request) async throws -> AppFile {
+    /// - Throws: `body_cut`, `upload_too_large`, `file_quota_exceeded`, `fleet_file_quota_exceeded`, ``StorageError``.
+    func receive(_ request: Request, _ arrival: inout Arrival) async throws -> AppFile {
         let name = UUID().lowercased
         let body = try await storage.receive(
             request, as: name, in: .segments, limit: uploads.limits.maxSize
-        ) { [counts] in counts.received($0, by: .files) }
+        ) { count in
+            counts.received(count, by: .files)
+            try arrival.take(count)
+        }
         var file = AppFile()
         file.pieces = [StoredPiece(length: body.size, name: name)]
         file.sha256 = body.sha256
@@ -41,8 +44,9 @@ struct AppFiles: Sendable {
     /// Runs a command that makes a state refer to a file. Removes the file if the command is refused or repeated.
     ///
     /// - Parameter command: reports that a state refers to the file. If the commit fails, the sweep finds the file.
-    func keep<Answer>(_ file: AppFile, _ command: (Naming) async throws -> Answer) async throws -> Answer {
-        let naming = Naming()
+    func keep<Answer>(
+        _ file: AppFile, _ naming: Naming = Naming(), _ command: (Naming) async throws -> Answer
+    ) async throws -> Answer {
         do {
             let response = try await command(naming)
             if !naming.isDone { await discard(file) }

@@ -18,6 +18,8 @@ struct FileRoutes: Sendable {
 
     let routes: TransferRoutes
     let files: AppFiles
+    let quotas: FileQuotas
+    let meter: QuotaMeter
 
     func add(to table: inout RouteTable) {
         table.add(.get, Self.files, "The files of an app", .refuses(.ofApp())) { call in
@@ -31,8 +33,10 @@ struct FileRoutes: Sendable {
                 .number(
                     "length", Self.lengths,
                     "The bytes of a file without content, for a built-in device with modelled transfers")),
-            .refuses(.ofApp(.tooManyFiles(limit: 64), .deviceFull) + [.bodyCut, .uploadTooLarge] + .ofStoring)
-        ) { call in try await withStorage { try await put(call) } }
+            .refuses(
+                .ofApp(.tooManyFiles(limit: 64), .deviceFull, .fileQuotaExceeded)
+                    + [.bodyCut, .uploadTooLarge, .fleetFileQuota] + .ofStoring)
+        ) { call in try await meter.watch { try await withStorage { try await put(call) } } }
         for method in [HTTPRequest.Method.get, .head] {
             table.add(
                 method, path, "The bytes of a file", .bytes("*/*"),
@@ -56,7 +60,7 @@ struct FileRoutes: Sendable {
         // Refuses the request before the client sends the body.
         _ = try call.context.requireCaller(.operate)
         let (state, _) = try await routes.read(call)
-        guard state.apps[app] != nil else { throw TransferRefusal.appNotInstalled(app).problem }
+        guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
         let isModelled = call.request.uri.queryParameters["length"] != nil
         if isModelled {
             let hasContent = call.request.headers[.contentLength].map { $0 != "0" } ?? false
@@ -68,15 +72,18 @@ struct FileRoutes: Sendable {
                 throw Problem.invalidQuery.with(fieldErrors: [FieldError(pointer: "/length", detail: fault)])
             }
         }
+        var arrival = quotas.arrival(for: try call.device, state, replacing: view.files[name])
+        let naming = Naming()
+        defer { arrival.end(isKept: naming.isDone) }
         var received =
             if isModelled {
                 AppFiles.modelled(length: try call.number("length", default: 0))
             } else {
-                try await files.receive(call.request)
+                try await files.receive(call.request, &arrival)
             }
         received.contentType = call.request.headers[.contentType].flatMap { $0.utf8.count <= 255 ? $0 : nil }
         let file = received
-        return try await files.keep(file) { naming in
+        return try await files.keep(file, naming) { naming in
             try await routes.commands.submit(
                 .storeFile(app: app, name: name, file), call,
                 fingerprint: "\(file.sha256 ?? "length \(file.length)") \(file.contentType ?? "")"

@@ -17,7 +17,7 @@ struct FileReferences: Sendable {
         let names = Set(names)
         var used: Set<String> = []
         try await store.forEachState(page: Self.page) { _, state in
-            for name in state.storedPieces where names.contains(name) { used.insert(name) }
+            for piece in state.storedPieces where names.contains(piece.name) { used.insert(piece.name) }
         }
         return used
     }
@@ -44,27 +44,5 @@ extension TransferMachine {
                 session.credentials.map(\.id) + session.tasks.compactMap(\.challenge?.id)
                     + session.tasks.compactMap(\.request.secretHeaders)
             })
-    }
-
-    /// The names of all files that this device refers to.
-    fileprivate var storedPieces: [String] {
-        let ofTasks = sessions.flatMap { _, session in
-            session.tasks.flatMap { task in
-                let isOver = task.state == .completed
-                let received = task.fate == .gone || isOver && task.error != nil ? [] : task.allPieces
-                return received + (isOver ? [] : task.body?.pieces ?? [])
-            }
-        }
-        let ofApps = apps.values.flatMap { app in
-            app.files.values.flatMap(\.pieces) + app.resumable.values.flatMap(\.pieces)
-        }
-        return (ofTasks + ofApps).map(\.name)
-    }
-}
-
-extension TransferTask {
-    /// All pieces, with the file of the current attempt even before its first report.
-    fileprivate var allPieces: [StoredPiece] {
-        (segments + (attempt.map { [Segment(epoch: $0.epoch, length: 0)] } ?? [])).map { storedPiece($0) }
     }
 }

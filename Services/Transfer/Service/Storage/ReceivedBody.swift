@@ -16,11 +16,11 @@ extension Storage {
     ///
     /// - Parameters:
     ///   - limit: in bytes.
-    ///   - onReceived: gets the size of each received buffer.
+    ///   - onReceived: gets the size of each received buffer. An error of it ends the reception.
     /// - Throws: `body_cut`, `upload_too_large`, ``StorageError``.
     func receive(
         _ request: Request, as name: String, in folder: StorageFolder, limit: Int = .max,
-        onReceived: (Int) -> Void
+        onReceived: (Int) throws -> Void
     ) async throws -> ReceivedBody {
         do {
             return try await write(request, to: try await create(name, in: folder), limit: limit, onReceived)
@@ -31,7 +31,7 @@ extension Storage {
     }
 
     private func write(
-        _ request: Request, to file: any StoredFile, limit: Int, _ onReceived: (Int) -> Void
+        _ request: Request, to file: any StoredFile, limit: Int, _ onReceived: (Int) throws -> Void
     ) async throws -> ReceivedBody {
         var hash = SHA256()
         var size = 0
@@ -40,8 +40,8 @@ extension Storage {
         var written = ContinuousClock.now
         var body = request.body.makeAsyncIterator()
         while let buffer = try await body.nextOfWhole() {
-            onReceived(buffer.readableBytes)
             guard buffer.readableBytes <= limit - size - pending.readableBytes else { throw Problem.uploadTooLarge }
+            try onReceived(buffer.readableBytes)
             hash.update(buffer)
             pending.writeImmutableBuffer(buffer)
             // Writes at least once a minute, because a sweep moves files without recent writes.

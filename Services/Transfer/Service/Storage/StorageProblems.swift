@@ -3,7 +3,7 @@ import HTTPTypes
 
 extension Problem {
     static let diskFull = Problem(
-        .init(code: 507, reasonPhrase: "Insufficient Storage"), "disk_full", "Storage is full",
+        .insufficientStorage, "disk_full", "Storage is full",
         detail: "DATA_DIRECTORY has no space left beyond DATA_RESERVE.", retryAfter: 60)
     static let storageExhausted = Problem(
         .serviceUnavailable, "storage_exhausted", "Storage is out of resources",

@@ -42,23 +42,34 @@ extension TransferStore {
 
     /// Creates or replaces the row of a path.
     ///
-    /// - Parameter former: the row that the caller has read; nil if there was none.
+    /// - Parameters:
+    ///   - former: the row that the caller has read; nil if there was none.
+    ///   - audit: the entry of the audit trail.
     /// - Returns: false if the row has changed meanwhile; then this changes nothing.
-    func put(_ content: StoredContent, inPlaceOf former: StoredContent?) async throws(PostgresError) -> Bool {
+    func put(_ content: StoredContent, inPlaceOf former: StoredContent?, _ audit: AuditEntry) async throws -> Bool {
         let columns: [Parameter] = [
             .text(content.file), .int(content.size), .text(content.sha256), .text(content.contentType),
             .instant(content.modifiedAt),
         ]
         let row = parameters(content.path) + columns
-        guard let former else { return try await !pool.execute(Self.add, row).isEmpty }
-        return try await !pool.execute(Self.replace, row + [.text(former.file)]).isEmpty
+        guard let former else { return try await change(Query(Self.add, row), audit) }
+        return try await change(Query(Self.replace, row + [.text(former.file)]), audit)
     }
 
     /// Removes the row of a path.
     ///
+    /// - Parameter audit: the entry of the audit trail.
     /// - Returns: false if the row has changed meanwhile; then this changes nothing.
-    func remove(_ content: StoredContent) async throws(PostgresError) -> Bool {
-        try await !pool.execute(Self.remove, parameters(content.path) + [.text(content.file)]).isEmpty
+    func remove(_ content: StoredContent, _ audit: AuditEntry) async throws -> Bool {
+        try await change(Query(Self.remove, parameters(content.path) + [.text(content.file)]), audit)
+    }
+
+    private func change(_ query: Query, _ audit: AuditEntry) async throws -> Bool {
+        try await pool.transaction { connection in
+            guard try await connection.execute(query).affected > 0 else { return false }
+            _ = try await connection.execute(audit.query)
+            return true
+        }
     }
 
     /// Returns the files that paths refer to.

@@ -69,9 +69,50 @@ extension TransferStore {
         WHERE owner = $1 AND NOT is_deleted
         """)
 
+    /// Locks what an owner's uploads may have, until the end of the transaction.
+    private static let lockOwner = Statement(
+        "SELECT pg_advisory_xact_lock(hashtextextended('transfer.uploads ' || $1, 0))")
+    private static let setLength = Statement(
+        """
+        UPDATE transfer.uploads SET length = $4
+        WHERE partition = $1 AND id = $2 AND epoch = $3 AND NOT is_deleted RETURNING \(columns)
+        """)
+
     /// Returns the bytes of all uploads of an owner: their lengths, or the received bytes before they are known.
     func bytesOfUploads(of owner: String) async throws(PostgresError) -> Int {
         try await pool.execute(Self.bytes, .text(owner)).decode(Int.self).first ?? 0
+    }
+
+    /// Stores a new upload, if it fits into the quota of its owner with all other uploads. Calls for one owner take turns.
+    ///
+    /// - Parameter lifetime: the seconds until an incomplete upload expires.
+    /// - Returns: the stored upload; nil if it does not fit.
+    func insert(_ upload: Upload, lifetime: Int, within quota: Int) async throws -> Upload? {
+        try await pool.transaction { connection in
+            let used = try await bytesOfUploads(of: upload.owner, lockedBy: connection)
+            guard used < quota, upload.length ?? 0 <= quota - used else { return nil }
+            return try await connection.execute(inserting(upload, lifetime)).first.map(Upload.init)
+        }
+    }
+
+    /// Stores the length of an upload whose length was unknown, if it fits into the quota of its owner.
+    ///
+    /// - Returns: whether it fits, and the stored upload; nil if another request has taken it.
+    func set(_ length: Int, of upload: Upload, within quota: Int) async throws -> (fits: Bool, stored: Upload?) {
+        try await pool.transaction { connection in
+            // The sum includes the received bytes of this upload.
+            let used = try await bytesOfUploads(of: upload.owner, lockedBy: connection) - upload.received
+            guard length <= quota - used else { return (false, nil) }
+            let change = Query(Self.setLength, parameters(upload.id) + [.int(upload.epoch), .int(length)])
+            return (true, try await connection.execute(change).first.map(Upload.init))
+        }
+    }
+
+    private func bytesOfUploads(of owner: String, lockedBy connection: Connection) async throws -> Int {
+        let rows = try await connection.execute([
+            Query(Self.lockOwner, .text(owner)), Query(Self.bytes, .text(owner)),
+        ])
+        return try rows[1].decode(Int.self).first ?? 0
     }
 
     private func parameters(_ id: String) -> [Parameter] { [.partition(partition(ofUpload: id)), .text(id)] }
@@ -85,12 +126,16 @@ extension TransferStore {
     /// - Parameter lifetime: the seconds until an incomplete upload expires.
     /// - Returns: the stored upload.
     func insert(_ upload: Upload, lifetime: Int) async throws(PostgresError) -> Upload {
+        try Upload(await pool.execute([inserting(upload, lifetime)])[0][0])
+    }
+
+    private func inserting(_ upload: Upload, _ lifetime: Int) -> Query {
         let columns: [Parameter] = [
             .text(upload.owner), .int(upload.length), .bool(upload.isComplete), .text(upload.concatenation),
             .text(upload.metadata), .text(upload.contentType), .texts(upload.segments.map(\.file)),
             .ints(upload.segments.map(\.size)), upload.expiry(after: lifetime),
         ]
-        return try Upload(await pool.execute(Self.insert, parameters(upload.id) + columns, rowsExpected: 1)[0])
+        return Query(Self.insert, parameters(upload.id) + columns)
     }
 
     /// Increments the epoch, which fences older requests.
@@ -114,8 +159,15 @@ extension TransferStore {
     }
 
     /// Marks an upload as gone. The sweep removes its files.
-    func reapUpload(_ id: String) async throws(PostgresError) {
-        try await pool.execute(Self.reap, parameters(id))
+    ///
+    /// - Parameter audit: the entry of the audit trail; added if the upload existed.
+    func reapUpload(_ id: String, _ audit: AuditEntry? = nil) async throws {
+        let reap = Query(Self.reap, parameters(id))
+        guard let audit else { return _ = try await pool.execute(reap) }
+        try await pool.transaction { connection in
+            guard try await connection.execute(reap).affected > 0 else { return }
+            _ = try await connection.execute(audit.query)
+        }
     }
 
     /// Marks expired uploads as gone, and deletes the rows of uploads that have been gone for a lifetime.

@@ -44,7 +44,7 @@ struct DraftRoutes: Sendable {
         ) { call in try await answer { try await patch(call, try UploadDraftVersion(call.request.headers)) } }
         table.add(.delete, one, "Cancels an upload (IETF draft)", .refuses([.uploadGone])) { call in
             try await store.take(call.context, .operate) { upload, _ in
-                try await store.delete(upload)
+                try await store.delete(upload, call)
                 return NoContent()
             }
         }
@@ -56,7 +56,7 @@ struct DraftRoutes: Sendable {
     }
 
     private func answer(_ work: () async throws -> Response) async throws -> Response {
-        do { return try await withStorage(work) } catch let fault as DraftFault {
+        do { return try await store.meter.watch { try await withStorage(work) } } catch let fault as DraftFault {
             return fault.response
         } catch let problem as Problem where problem == .uploadTooLarge {
             throw problem.with(.uploadLimit, "max-size=\(store.limits.maxSize)")
@@ -121,7 +121,10 @@ struct DraftRoutes: Sendable {
             }
             guard !upload.isComplete else { throw DraftFault.completed }
             if let length = try length(request, version, completes, from: offset) {
-                guard upload.length ?? length == length, length >= offset else { throw DraftFault.inconsistentLength }
+                let announced = request.headers[.contentLength].flatMap(naturalNumber) ?? 0
+                guard upload.length ?? length == length, announced <= length - offset else {
+                    throw DraftFault.inconsistentLength
+                }
                 try await store.set(length, of: &upload)
             }
             let understands = request.headers[.draftVersion] != nil

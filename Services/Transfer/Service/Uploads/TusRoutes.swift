@@ -65,19 +65,20 @@ struct TusRoutes: Sendable {
                 .bytes(statuses.contains(.partialContent) ? "application/octet-stream" : nil),
                 // X-HTTP-Method-Override applies to requests of any method.
                 .refuses([.uploadGone, .methodNotAllowed] + problems)
-            ) { call in try await answer(call.request) { try await serve(call.request, call.context) } }
+            ) { call in try await answer(call.request) { try await serve(call) } }
         }
     }
 
-    private func serve(_ request: Request, _ context: ServiceContext) async throws -> Response {
-        switch method(of: request) {
+    private func serve(_ call: Call) async throws -> Response {
+        let (request, context) = (call.request, call.context)
+        return switch method(of: request) {
         case .get: try await store.read(request, context)
         case .head:
             try await store.take(context, .read) { upload, _ in Response(status: .ok, headers: description(upload)) }
         case .patch: try await patch(request, context)
         case .delete:
             try await store.take(context, .operate) { upload, _ in
-                try await store.delete(upload)
+                try await store.delete(upload, call)
                 return Response(status: .noContent)
             }
         case .options: options
@@ -106,7 +107,7 @@ struct TusRoutes: Sendable {
             guard asked == Self.version || [.options, .get].contains(method(of: request)) else {
                 throw Problem.tusVersion
             }
-            var response = try await withStorage(work)
+            var response = try await store.meter.watch { try await withStorage(work) }
             response.headers[.tusResumable] = Self.version
             return response
         } catch let problem as Problem {
@@ -166,6 +167,7 @@ struct TusRoutes: Sendable {
                     throw Problem.invalidHeader.with(
                         detail: "Upload-Length must be a number of bytes that does not change")
                 }
+                guard append.announced ?? 0 <= length - offset else { throw append.overflow }
                 try await store.set(length, of: &upload)
             }
             return try await store.append(append, to: upload, active)

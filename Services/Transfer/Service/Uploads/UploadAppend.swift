@@ -41,9 +41,7 @@ extension UploadStore {
         _ append: UploadAppend, to upload: Upload, _ active: ActiveUploads.ActiveUpload,
         progress: (Int) async -> Void = { _ in }
     ) async throws -> Upload {
-        let allowed = try await allowedLength(of: upload)
-        let limit = min(upload.length ?? limits.maxSize, allowed ?? limits.maxSize, limits.maxSize)
-        let overflow = allowed.map { $0 < limits.maxSize } ?? false ? Problem.uploadQuota : append.overflow
+        var (limit, overflow) = try await bound(of: upload, append)
         guard append.announced ?? 0 <= limit - upload.received else { throw overflow }
         var writer = UploadWriter(store: self, upload: upload, hash: append.check.map { UploadHash($0.algorithms) })
         let start = upload.received
@@ -64,7 +62,10 @@ extension UploadStore {
                 try await writer.abandon()
                 throw overflow
             }
-            if try await writer.write(buffer) { await progress(writer.upload.received) }
+            guard try await writer.write(buffer) else { continue }
+            await progress(writer.upload.received)
+            // Meanwhile, other uploads of the owner may have got bytes.
+            if upload.length == nil { (limit, overflow) = try await bound(of: writer.upload, append) }
         }
         active.receives(false)
         // An orderly close of the connection within a body can look like the end of the body.
@@ -89,6 +90,13 @@ extension UploadStore {
                 : .uploadCut.with(detail: "The upload keeps no bytes of this request, because its checksum is unknown.")
         }
         return result
+    }
+
+    /// Returns the length that an upload may reach, and the error for more bytes.
+    private func bound(of upload: Upload, _ append: UploadAppend) async throws -> (limit: Int, overflow: any Error) {
+        let most = min(upload.length ?? limits.maxSize, limits.maxSize)
+        guard let allowed = try await allowedLength(of: upload), allowed < most else { return (most, append.overflow) }
+        return (allowed, Problem.uploadQuota)
     }
 }
 

@@ -14,7 +14,7 @@ extension Problem {
         .contentTooLarge, "upload_too_large", "Upload is too large",
         detail: "The upload exceeds its announced length or UPLOAD_MAX_SIZE.")
     static let uploadQuota = Problem(
-        .init(code: 507, reasonPhrase: "Insufficient Storage"), "upload_quota_exceeded", "Upload quota is used up",
+        .insufficientStorage, "upload_quota_exceeded", "Upload quota is used up",
         detail: "Delete uploads. DEVICE_UPLOAD_QUOTA and FLEET_UPLOAD_QUOTA set the limits.")
     static let uploadType = Problem(
         .unsupportedMediaType, "upload_media_type", "Content-Type does not fit the protocol",

@@ -1,10 +1,12 @@
 import Contracts
+import EventLog
 import Foundation
 import HTTPKit
 import Hummingbird
 import Identity
 import Logging
 import Postgres
+import Records
 import ServiceKit
 import Timeline
 
@@ -14,6 +16,7 @@ struct UploadStore: Sendable {
     let storage: any Storage
     let limits: UploadLimits
     let counts: ByteCounts
+    let meter: QuotaMeter
     let logger: Logger
     private let active = ActiveUploads()
 
@@ -29,11 +32,13 @@ struct UploadStore: Sendable {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
         describe(&upload)
-        if addsBytes, let quota = limits.quota(ofOwner: upload.owner) {
-            let used = try await database.bytesOfUploads(of: upload.owner)
-            guard used < quota, upload.length ?? 0 <= quota - used else { throw Problem.uploadQuota }
+        guard addsBytes, let quota = limits.quota(ofOwner: upload.owner) else {
+            return try await database.insert(upload, lifetime: limits.lifetime)
         }
-        return try await database.insert(upload, lifetime: limits.lifetime)
+        guard let stored = try await database.insert(upload, lifetime: limits.lifetime, within: quota) else {
+            throw Problem.uploadQuota
+        }
+        return stored
     }
 
     /// Returns the length that an upload without a known length may reach within the quota of its owner.
@@ -47,11 +52,16 @@ struct UploadStore: Sendable {
 
     /// Sets the length of an upload. A length that was unknown at the creation is checked here.
     ///
-    /// - Throws: `upload_too_large`, `upload_quota_exceeded`.
+    /// - Throws: `upload_too_large`, `upload_quota_exceeded`, `upload_superseded`.
     func set(_ length: Int, of upload: inout Upload) async throws {
         guard length <= limits.maxSize else { throw Problem.uploadTooLarge }
-        if let allowed = try await allowedLength(of: upload), length > allowed { throw Problem.uploadQuota }
-        upload.length = length
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else {
+            return upload.length = length
+        }
+        let (fits, stored) = try await database.set(length, of: upload, within: quota)
+        guard fits else { throw Problem.uploadQuota }
+        guard let stored else { throw Problem.uploadSuperseded }
+        upload = stored
     }
 
     /// Returns an upload without an effect on its writer.
@@ -94,8 +104,10 @@ struct UploadStore: Sendable {
     }
 
     /// Deletes an upload.
-    func delete(_ upload: Upload) async throws {
-        try await database.reapUpload(upload.id)
+    ///
+    /// - Parameter call: the request to delete it; nil if the service itself deletes it.
+    func delete(_ upload: Upload, _ call: Call? = nil) async throws {
+        try await database.reapUpload(upload.id, try call.flatMap { try audit($0, upload) })
         try await empty(upload.id, upload.segments.map(\.file))
     }
 
@@ -109,6 +121,12 @@ struct UploadStore: Sendable {
             if forGood { try await storage.remove(file, from: StorageFolder.uploads.trash) }
         }
         try await database.emptied(id)
+    }
+
+    /// Returns the entry of the audit trail for an upload that an operator deletes.
+    private func audit(_ call: Call, _ upload: Upload) throws -> AuditEntry? {
+        guard case .operator = try call.context.requireCaller(.operate) else { return nil }
+        return try call.audit(.uploadRemoved, of: "upload:" + upload.id, details: ["owner": .string(upload.owner)])
     }
 
     private func admit(_ caller: Caller, _ upload: Upload?) throws(Problem) -> Upload {

@@ -12,6 +12,8 @@ struct AttemptAssignment: Record {
     var credentials: [HeldCredential] = []
     /// The shape of the device's network.
     var shape: NetworkShape?
+    /// The fleet of the device.
+    var fleet: String?
 
     init?(_ state: TransferMachine, _ taskKey: TaskKey) {
         guard let task = state.task(taskKey), let session = state[taskKey.sessionKey] else { return nil }
@@ -19,6 +21,12 @@ struct AttemptAssignment: Record {
         configuration = session.configuration
         credentials = session.credentials
         shape = state.network.shape
+        fleet = state.fleet
+    }
+
+    /// Whether the attempt has ended because its bytes could not be stored.
+    func couldNotWrite(_ claim: AttemptClaim) -> Bool {
+        task.epoch == claim.epoch && task.error?.code == TransferFailure.cannotWriteToFile.code
     }
 
     /// The first requested byte of a download; 0 for the whole resource, and for an upload.

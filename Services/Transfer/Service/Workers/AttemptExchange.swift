@@ -166,6 +166,10 @@ struct AttemptExchange: Sendable {
             var iterator = response.body.makeAsyncIterator()
             while let buffer = try await Self.next(&iterator) {
                 runner.counts.received(buffer.readableBytes, by: .workers)
+                guard runner.quotas.take(buffer.readableBytes, of: order.fleet) else {
+                    runner.meter.refused(by: .fleetFiles)
+                    throw FetchFailure(.cannotWrite)
+                }
                 try await shaper.pass(buffer.readableBytes, .down)
                 try await reception.take(buffer)
             }
@@ -187,10 +191,15 @@ struct AttemptExchange: Sendable {
 
     /// Submits a command, and returns the attempt after it.
     ///
-    /// - Throws: `stale_attempt` if the command has ended the attempt.
+    /// - Throws: `stale_attempt` if the command has ended the attempt; ``FetchFailure`` if its device has no room.
     @discardableResult
     func current(_ command: TransferCommand) async throws -> AttemptAssignment {
-        guard let current = try await runner.submit(command), current.task.attempt?.epoch == runner.claim.epoch else {
+        let current = try await runner.submit(command)
+        if let current, current.couldNotWrite(runner.claim) {
+            runner.meter.refused(by: .deviceFiles)
+            throw FetchFailure(.cannotWrite)
+        }
+        guard let current, current.task.attempt?.epoch == runner.claim.epoch else {
             throw TransferRefusal.staleAttempt
         }
         return current

@@ -18,6 +18,8 @@ struct AttemptRunner: Sendable {
     let credentials: any CredentialSource
     let shapers: Shapers
     let counts: ByteCounts
+    let quotas: FileQuotas
+    let meter: QuotaMeter
     let logger: Logger
 
     /// Returns when the attempt is over or belongs to another worker. Cancellation does not end the attempt.
@@ -55,7 +57,7 @@ struct AttemptRunner: Sendable {
                 }
                 group.addTask {
                     for await _ in due {
-                        for command in try await exchange.progress() { try await submit(command) }
+                        for command in try await exchange.progress() { try await exchange.current(command) }
                     }
                     return []
                 }
@@ -65,10 +67,12 @@ struct AttemptRunner: Sendable {
             // The system reports lost writes only once, so this error ends the attempt.
             logger.error("failed to make bytes durable, attempt ends", error: error)
             end = [.fail(claim, total: 0, AttemptEnd(error))]
+        } catch let failure as FetchFailure {
+            end = [.fail(claim, total: 0, failure.end)]
         }
         for command in end {
-            try await submit(command)
-            if case .fail(_, _, .cannotWrite) = command { await discard(order) }
+            let next = try await submit(command)
+            if next?.couldNotWrite(claim) == true { return await discard(order) }
         }
     }
 

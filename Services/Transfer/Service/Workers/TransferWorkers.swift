@@ -33,6 +33,8 @@ final class TransferWorkers: Service {
     private let storage: any Storage
     private let origins: AllowedOrigins
     private let credentials: any CredentialSource
+    private let quotas: FileQuotas
+    private let meter: QuotaMeter
     private let scanInterval: Duration
     private let shapers = Shapers()
     private let logger: Logger
@@ -45,9 +47,11 @@ final class TransferWorkers: Service {
     /// - Parameter scanInterval: the time between two regular scans for attempts without a worker.
     init(
         parts: ServiceParts<TransferMachine>, store: TransferStore, storage: any Storage, origins: AllowedOrigins,
-        credentials: any CredentialSource, scanInterval: Duration
+        credentials: any CredentialSource, quotas: FileQuotas, meter: QuotaMeter, scanInterval: Duration
     ) {
         self.credentials = credentials
+        self.quotas = quotas
+        self.meter = meter
         self.scanInterval = scanInterval
         self.parts = parts
         self.storage = storage
@@ -151,12 +155,19 @@ final class TransferWorkers: Service {
         for stop in over { stop.finish() }
     }
 
-    /// Scans all states. Offers attempts without a worker, and takes over the attempts of dead workers.
+    /// Scans all states. Offers attempts without a worker, takes over the attempts of dead workers, and counts the bytes
+    /// of fleets.
     ///
     /// - Parameter takesOver: false while expired leases of other workers mean nothing.
     private func scan(takesOver: Bool) async throws {
-        try await store.forEachPage(of: Self.page) { states in
-            let found = states.flatMap { attempts(of: $0.key, TransferMachine(binary: $0.state)) }
+        var bytes: [String: Int] = [:]
+        quotas.beginScan()
+        try await store.forEachPage(of: Self.page) { rows in
+            let states = rows.map { ($0.key, TransferMachine(binary: $0.state)) }
+            for case (_, let state?) in states {
+                if let fleet = state.fleet { bytes[fleet, default: 0] += state.storedBytes }
+            }
+            let found = states.flatMap { attempts(of: $0, $1) }
             // Reads the leases after the states, because a worker gets its lease before its first attempt.
             let alive = found.isEmpty ? [] : try await store.livingWorkers()
             for (offer, worker) in found {
@@ -168,6 +179,7 @@ final class TransferWorkers: Service {
                 if isAlive != true { try await look(at: offer, worker) }
             }
         }
+        quotas.endScan(bytes)
     }
 
     private func attempts(of device: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, worker: String?)] {
@@ -232,7 +244,8 @@ final class TransferWorkers: Service {
         let runner = AttemptRunner(
             key: slot.key, claim: AttemptClaim(slot.taskKey, epoch: offer.epoch, worker: id.uuidString),
             commands: parts.commands, storage: storage, origins: origins, credentials: credentials,
-            shapers: shapers, counts: ByteCounts(metrics: parts.metrics), logger: logger)
+            shapers: shapers, counts: ByteCounts(metrics: parts.metrics), quotas: quotas, meter: meter,
+            logger: logger)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await runner.run() }
             group.addTask { for await _ in stops {} }

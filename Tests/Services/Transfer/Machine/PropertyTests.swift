@@ -22,6 +22,18 @@ import TransferCore
         }
     }
 
+    @Test func `the files of a device never exceed their quota`() async throws {
+        try await propertyTest(count: 40) { random in
+            var life = TransferLife(random, fileBytes: 1600)
+            for _ in 0..<300 {
+                try life.step()
+                try #require(life.device.storedBytes <= 1600)
+                try life.checkLaws()
+            }
+            try #require(try life.runtime.foldCheck().isEmpty, "the state is the fold of its events")
+        }
+    }
+
     @Test func `delays between attempts double with jitter`() throws {
         var pauses: Set<Int64> = []
         for seed in 0..<40 {

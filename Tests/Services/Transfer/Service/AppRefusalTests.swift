@@ -34,7 +34,7 @@ extension Set<String> {
     /// The codes of refusals that other tests provoke: those of `ServiceKit`, ``FullDisks``,
     /// ``StorageProblems`` and ``QuotaTests``.
     static let provokedElsewhere = GivenRefusals.circumstances.union([
-        "disk_full", "storage_exhausted", "upload_quota_exceeded",
+        "disk_full", "storage_exhausted", "upload_quota_exceeded", "file_quota_exceeded", "fleet_file_quota_exceeded",
     ])
 }
 

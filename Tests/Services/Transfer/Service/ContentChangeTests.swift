@@ -8,6 +8,24 @@ import Testing
 
 /// `PUT` and `DELETE` of content, and its paths.
 @Suite(.tags(.database, .processes), .serialized) struct ContentChanges {
+    @Test func `each change of content is in the audit trail`() async throws {
+        try await Service.run { service in
+            #expect(try await service.put("films/a", "one").status == 201)
+            #expect(try await service.put("films/a", "two").status == 200)
+            #expect(try await service.put("films/a", "no", ["If-None-Match": "*"]).status == 412)
+            #expect(try await service.delete("films/a").status == 204)
+            #expect(try await service.delete("films/a").status == 404)
+            let rows = try await service.suite.cluster.sql(
+                "SELECT action, actor, subject, details ->> 'size' FROM bus.audit ORDER BY at, id",
+                database: service.suite.database)
+            let lines = ["stored|3", "stored|3", "removed|"].map {
+                let words = $0.split(separator: "|", omittingEmptySubsequences: false)
+                return "content.\(words[0])|insecure-dev|content:films/a|\(words[1])"
+            }
+            #expect(rows == lines.joined(separator: "\n"))
+        }
+    }
+
     private struct Service: Sendable {
         let suite: TransferSuite
         let transfer: ChildProcess

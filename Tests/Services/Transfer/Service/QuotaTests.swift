@@ -16,14 +16,8 @@ import TransferCore
         let (suite, replica) = try await UploadsSuite.start([
             "--device-upload-quota", "10", "--fleet-upload-quota", "20",
         ])
-        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
-        _ = try await suite.sql(
-            "INSERT INTO bus.token_keys VALUES ('k1', '\(TokenIssuer.service)', '\(tokens.publicKey)') RETURNING kid")
-        func caller(_ device: String?) async throws -> [String: String] {
-            let token = try await tokens.issue(device: device, fleet: "f1", id: "t", lifetime: .hours(1), position: 0)
-            return ["Authorization": "Bearer \(token)"]
-        }
-        let (phone, other, fleet) = (try await caller("d1"), try await caller("d2"), try await caller(nil))
+        let callers = try await suite.headers(of: [("d1", "f1"), ("d2", "f1"), (nil, "f1")])
+        let (phone, other, fleet) = (callers[0], callers[1], callers[2])
         func create(_ caller: [String: String], _ length: Int) async throws -> HTTPAnswer {
             try await replica.tus(.POST, "/files", caller.merging(["Upload-Length": "\(length)"]) { $1 })
         }
@@ -38,6 +32,7 @@ import TransferCore
         #expect(try await create([:], 1000).status == 201)
         // A deleted upload takes no space.
         #expect(try await replica.tus(.DELETE, try #require(first.uploadPath), phone).status == 204)
+        #expect(try await suite.sql("SELECT count(*) FROM bus.audit") == "0", "its owner removed it")
         // An upload of unknown length stops at the quota.
         let open = try await replica.tus(.POST, "/files", phone.merging(["Upload-Defer-Length": "1"]) { $1 })
         let path = try #require(open.uploadPath)
@@ -71,6 +66,86 @@ import TransferCore
         #expect(tasks[1]["bytesReceived"]?.int == 0)
     }
 
+    @Test func `uploads that are created at the same time stay within the quota`() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--device-upload-quota", "20"])
+        let caller = try await suite.headers(of: [("d1", "f1")])[0]
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<12 {
+                group.addTask {
+                    try await replica.tus(.POST, "/files", caller.merging(["Upload-Length": "5"]) { $1 }).status
+                }
+            }
+            return try await group.reduce(into: [Int: Int]()) { $0[$1, default: 0] += 1 }
+        }
+        #expect(statuses == [201: 4, 507: 8])
+        suite.stop(replica)
+    }
+
+    @Test func `a late length that the body contradicts does not become the length`() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--device-upload-quota", "20"])
+        let caller = try await suite.headers(of: [("d1", "f1")])[0]
+        let open = try await replica.tus(.POST, "/files", caller.merging(["Upload-Defer-Length": "1"]) { $1 })
+        let path = try #require(open.uploadPath)
+        let late = caller.merging(["Upload-Offset": "0", "Upload-Length": "2"]) { $1 }
+        #expect(try await replica.tus(.PATCH, path, late, "123").status == 413)
+        #expect(try await replica.tus(.HEAD, path, caller).headers.first(name: "Upload-Length") == nil)
+        suite.stop(replica)
+    }
+
+    @Test func `files of apps and downloads have a quota for a device and for a fleet`() async throws {
+        let origin = try await ContentOrigin.start()
+        defer { origin.process.signal(SIGTERM) }
+        let downloads = try await origin.put([60_000, 50_000], seed: 5)
+        let (suite, transfer) = try await TransferSuite.start(
+            origins: ["http://127.0.0.1:\(origin.port)"],
+            settings: ["--device-file-quota", "100000", "--fleet-file-quota", "150000", "--scan-interval", "1"])
+        defer { transfer.signal(SIGTERM) }
+        for device in ["phone", "tablet"] {
+            try await suite.call(
+                .PUT, suite.lifecyclePort, "/v1/devices/\(device)", #"{"profile":"ios18","fleet":"f1"}"#)
+            try await suite.prepare(device)
+        }
+        func put(_ device: String, _ name: String, _ bytes: Int) async throws -> HTTPAnswer {
+            try await suite.send(
+                .PUT, suite.transferPort, "/v1/devices/\(device)/apps/app/files/\(name)",
+                try keystream(bytes, seed: 1))
+        }
+        #expect(try await put("phone", "a", 50_000).status == 201)
+        let beyond = try await put("phone", "b", 50_001)
+        #expect(beyond.status == 507 && beyond.code == "file_quota_exceeded")
+        #expect(suite.bytesOnDisk == 50_000, "a refused body leaves no bytes")
+        #expect(try await put("phone", "a", 45_000).status == 201, "a file may replace another")
+
+        func download(_ file: ContentOrigin.File) async throws -> JSON {
+            let session = Downloads.session("phone")
+            let created = try await suite.call(
+                .POST, suite.transferPort, session + "/downloads",
+                #"{"url":"http://127.0.0.1:\#(origin.port)/content/\#(file.name)"}"#)
+            let task = "\(session)/tasks/\(try #require(created.json["task"]?.int))"
+            try await suite.call(.POST, suite.transferPort, task + "/claim", #"{"name":"\#(file.name)"}"#)
+            try await suite.call(.POST, suite.transferPort, task + "/resume")
+            try await eventually(describe: "\(file.name) is over") {
+                try await suite.call(.GET, suite.transferPort, task).json["state"]?.string == "completed"
+            }
+            return try await suite.call(.GET, suite.transferPort, task).json
+        }
+        let large = try await download(downloads[0])
+        #expect(large["error"]?["code"]?.int == -3003 && large["bytesReceived"]?.int == 0)
+        let fitting = try await download(downloads[1])
+        #expect(fitting["error"] == .null && fitting["sha256"]?.string == downloads[1].sha256)
+
+        // The phone has 95,000 bytes of the 150,000 of the fleet.
+        let ofFleet = try await put("tablet", "a", 60_000)
+        #expect(ofFleet.status == 507 && ofFleet.code == "fleet_file_quota_exceeded")
+        try await suite.call(.DELETE, suite.transferPort, "/v1/devices/phone/apps/app/files/a")
+        try await eventually(describe: "a scan has counted the bytes") {
+            try await put("tablet", "a", 60_000).status == 201
+        }
+        let metrics = String(buffer: try await suite.send(.GET, suite.transferPort, "/metrics").body)
+        #expect(metrics.contains(#"dormouse_transfer_quota_refusals_total{quota="device_files"} 2"#))
+        #expect(!metrics.contains(#"dormouse_transfer_quota_refusals_total{quota="fleet_files"} 0"#))
+    }
+
     @Test func `nothing is stored below the reserve, and files stay readable`() async throws {
         let folder = try Folder()
         let open = try DirectoryStorage(folder.url.path)
@@ -84,5 +159,20 @@ import TransferCore
         #expect(kept == ByteBuffer(string: "abc"))
         try await storage.remove("a", from: .uploads)
         #expect(try freeBytes(at: folder.url.path) > 0)
+    }
+}
+
+extension UploadsSuite {
+    /// Returns the header fields of callers with tokens of a new key: of devices, or of a fleet where the device is nil.
+    fileprivate func headers(of callers: [(device: String?, fleet: String)]) async throws -> [[String: String]] {
+        let tokens = try await DeviceTokens(pem: DeviceTokens.newKey(), keyID: "k1")
+        _ = try await sql(
+            "INSERT INTO bus.token_keys VALUES ('k1', '\(TokenIssuer.service)', '\(tokens.publicKey)') RETURNING kid")
+        var headers: [[String: String]] = []
+        for (device, fleet) in callers {
+            let token = try await tokens.issue(device: device, fleet: fleet, id: "t", lifetime: .hours(1), position: 0)
+            headers.append(["Authorization": "Bearer \(token)"])
+        }
+        return headers
     }
 }

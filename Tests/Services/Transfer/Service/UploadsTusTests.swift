@@ -177,5 +177,9 @@ import Testing
         }
         #expect(try await replica.tus(.PATCH, path, ["Upload-Offset": "1"], "b").status == 410)
         #expect(!suite.files.contains { $0.hasPrefix(id) })
+        let rows = try await suite.sql(
+            "SELECT actor, details ->> 'owner' FROM bus.audit WHERE action = 'upload.removed' AND subject = 'upload:\(id)'"
+        )
+        #expect(rows == "insecure-dev|operator:insecure-dev", "one row for the one removal")
     }
 }
