@@ -30,6 +30,18 @@ import Testing
         await connection.close()
         #expect(try await reason("127.0.0.1", authority) == .untrusted, "the certificate has another name")
         #expect(try await reason("localhost", stranger) == .untrusted)
+
+        // The base for Kubernetes sets these variables, and its URLs name no mode.
+        let url = "postgresql://\(cluster.superuser):\(cluster.password)@localhost:\(cluster.port)/postgres"
+        func migration(_ trusted: Authority) throws -> ChildProcess {
+            try ChildProcess.start(
+                ChildProcess.product("push"), ["migrate", "--migration-database-url", url],
+                environment: ["PGSSLMODE": "verify-full", "PGSSLROOTCERT": trusted.certificate])
+        }
+        let refused = try migration(stranger)
+        #expect(try await refused.exit(within: 60) != .exited(0))
+        #expect(refused.errors.tail().contains("certificate"), "\(refused.errors.tail())")
+        #expect(try await migration(authority).exit(within: 90) == .exited(0))
         try await cluster.destroy()
     }
 }
