@@ -84,9 +84,9 @@ public final class RevocationFollower: Service {
     ///
     /// - Parameter now: real time.
     func forgetOld(now: Instant = RealClock().now) async throws(PostgresError) {
-        let days = TokenIssuer.lifetime.milliseconds / 86_400_000 + 1
-        tokens.forget(before: now - .days(days))
-        if storesRevocations { try await log.forget(olderThanDays: Int(days)) }
+        let days = TokenIssuer.longestLifetime + 1
+        tokens.forget(before: now - .days(Int64(days)))
+        if storesRevocations { try await log.forget(olderThanDays: days) }
     }
 
     private func follow() async {

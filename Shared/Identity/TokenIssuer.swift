@@ -13,8 +13,8 @@ public import Timeline
 public final class TokenIssuer: Service {
     /// The service that signs the suite's tokens.
     public static let service = "lifecycle"
-    /// The lifetime of a token: 365 days.
-    public static let lifetime = Interval(milliseconds: 365 * 24 * 3_600_000)
+    /// The longest lifetime of a token in days.
+    public static let longestLifetime = 365
     /// The interval between two reads of the keys.
     static let poll = Duration.seconds(2)
 
@@ -35,12 +35,15 @@ public final class TokenIssuer: Service {
     }
 
     private let issuer: String
+    /// The lifetime of a token.
+    private let lifetime: Interval
     private let pool: ConnectionPool
     private let keys: Mutex<Keys>
     private let logger: Logger
 
-    private init(_ issuer: String, _ keys: Keys, _ pool: ConnectionPool, _ logger: Logger) {
+    private init(_ issuer: String, lifetime: Interval, _ keys: Keys, _ pool: ConnectionPool, _ logger: Logger) {
         self.issuer = issuer
+        self.lifetime = lifetime
         self.keys = Mutex(keys)
         self.pool = pool
         self.logger = logger
@@ -48,13 +51,15 @@ public final class TokenIssuer: Service {
 
     /// Reads the issuer's keys from the database, or creates the first one.
     ///
-    /// - Parameter issuer: the service that signs.
+    /// - Parameters:
+    ///   - issuer: the service that signs.
+    ///   - days: the lifetime of a token in days, from 1 to ``longestLifetime``.
     public static func open(
-        _ pool: ConnectionPool, issuer: String, logger: Logger = Logger(label: "tokens")
+        _ pool: ConnectionPool, issuer: String, days: Int = longestLifetime, logger: Logger = Logger(label: "tokens")
     ) async throws -> TokenIssuer {
         // The id is fixed, so that only one of several replicas that start at once adds a key.
         if try await TokenKeys.signing(issuer, pool) == nil { try await add("\(issuer)-1", issuer, pool) }
-        return TokenIssuer(issuer, try await read(issuer, pool), pool, logger)
+        return TokenIssuer(issuer, lifetime: .days(Int64(days)), try await read(issuer, pool), pool, logger)
     }
 
     /// Adds a key. All replicas sign with it from ``poll`` on. Tokens of the earlier keys stay valid.
@@ -138,7 +143,7 @@ public final class TokenIssuer: Service {
     private func issue(_ device: String?, _ fleet: String, _ position: Int) async throws -> String {
         let tokens = keys.withLock { $0.tokens }
         return try await tokens.issue(
-            device: device, fleet: fleet, id: randomIdentifier(), lifetime: Self.lifetime, position: position)
+            device: device, fleet: fleet, id: randomIdentifier(), lifetime: lifetime, position: position)
     }
 
     /// The public keys as a JSON Web Key set (RFC 7517).

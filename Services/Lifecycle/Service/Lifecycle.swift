@@ -16,13 +16,20 @@ public struct Lifecycle: DurableService {
         "void-keys": { try await $0.voidKeys($1, logger: $2) },
     ]
     private let profiles: ProfilesFile
+    private let tokenDays: Int
 
-    public init(_ reader: SettingsReader) { profiles = ProfilesFile(reader) }
+    public init(_ reader: SettingsReader) {
+        profiles = ProfilesFile(reader)
+        tokenDays = reader.number(
+            "TOKEN_DAYS", TokenIssuer.longestLifetime, 1...TokenIssuer.longestLifetime,
+            "days for which a new token of a device or a fleet is valid")
+    }
 
     public func serve(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let policy = LifecyclePolicy(generations: try profiles.read())
         try await serve(configuration, policy: policy, logger: logger) { parts, table in
-            let tokens = try await TokenIssuer.open(parts.pool, issuer: Self.name, logger: parts.logger)
+            let tokens = try await TokenIssuer.open(
+                parts.pool, issuer: Self.name, days: tokenDays, logger: parts.logger)
             let listed = ListedStreams(
                 commands: parts.commands, store: OrderStreamStore(pool: parts.pool), clock: parts.clock,
                 logger: parts.logger)

@@ -1,5 +1,9 @@
+import AsyncHTTPClient
 import Contracts
+import Foundation
+import Glibc
 import Identity
+import NIOCore
 import NIOHTTP1
 import Postgres
 import Records
@@ -23,6 +27,28 @@ import Testing
             }
             #expect(try await fixture.send("GET", "/v1/devices/d1", key: token).status == 200)
         }
+    }
+
+    @Test(.tags(.processes)) func `TOKEN_DAYS limits the life of new tokens`() async throws {
+        let cluster = try await PrivateCluster.shared()
+        let url = cluster.url(database: try await cluster.makeNamedDatabase())
+        try await ChildProcess.migrate("lifecycle", url)
+        let (process, port) = try await ChildProcess.serve(
+            "lifecycle", url, ["--insecure-dev", "--log-level", "warning", "--token-days", "2"])
+        defer { process.signal(SIGTERM) }
+        var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)/v1/devices/d1")
+        request.method = .PUT
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(string: #"{"profile":"ios18"}"#))
+        let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
+        let document = try JSON(parsing: try await answer.body.collect(upTo: 1 << 20).readableBytesView)
+        let parts = try #require(document["token"]?.string).split(separator: ".")
+        // RFC 7515 section 2: base64url without padding.
+        let text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        let padded = text + String(repeating: "=", count: (4 - text.count % 4) % 4)
+        let claims = try JSON(parsing: try #require(Data(base64Encoded: padded)))
+        let (from, until) = (try #require(claims["iat"]?.int), try #require(claims["exp"]?.int))
+        #expect(until - from == 2 * 86_400)
     }
 
     @Test func `the database contains no token`() async throws {
