@@ -32,7 +32,7 @@ extension Decision<TransferMachine> {
         case .contradiction: return endAttempt(claim.taskKey, .resourceChanged)
         }
         // A restart frees the bytes that the task has.
-        guard hasRoom(for: (head.contentLength ?? 0) - (from == 0 ? held : 0)) else {
+        guard hasRoom(for: (head.contentLength ?? 0).heldToBytes - (from == 0 ? held : 0)) else {
             return give(up: claim.taskKey, .cannotWrite, .cannotWriteToFile)
         }
         let isDelivered = isListening(claim.taskKey.sessionKey)
