@@ -157,7 +157,7 @@ import Testing
         let texts = try dashboards.map { try String(contentsOfFile: folder + "/" + $0, encoding: .utf8) }
         var used: Set<String> = []
         for text in texts + [rules] {
-            for found in text.matches(of: #/dormouse(?:_|:requests)[a-z0-9_:]+/#) {
+            for found in text.matches(of: #/dormouse(?:_|:requests|:notifications)[a-z0-9_:]+/#) {
                 let name = String(found.output)
                 let base = name.replacing(#/_(bucket|sum|count)$/#, with: "")
                 used.insert(known.contains(name) ? name : base)

@@ -35,6 +35,7 @@ extension Story {
                 "dormouse_push_provider_answers_total counter", "dormouse_push_provider_connections gauge",
                 "dormouse_transfer_files_trashed_total counter", "dormouse_auth_failures_total counter",
                 "dormouse_push_broadcasts_dropped_total counter", "dormouse_push_provider_refusals_total counter",
+                "dormouse_push_delivery_seconds histogram",
             ]))
     }
 

@@ -67,13 +67,16 @@ public struct Push: DurableService {
             let port = try await server.listen(host: configuration.host, port: providerPort, tls: tls)
             FileHandle.standardOutput.write(
                 Data("push accepts providers on https://\(configuration.host):\(port)\n".utf8))
+            let delays = DeliveryDelays(clock: parts.clock, metrics: parts.metrics)
             let stream = NotificationStream(
-                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics)
+                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics,
+                delays: delays)
             DeviceRoutes(
                 commands: parts.commands, stream: stream, store: store, clock: parts.clock, policy: policy
             ).add(to: &table)
             FleetRoutes(
-                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics
+                commands: parts.commands, connections: connections, tail: parts.tail, metrics: parts.metrics,
+                delays: delays
             ).add(to: &table)
             let counts = NotificationCounts(store: store, metrics: parts.metrics, logger: logger)
             NotificationRoutes(commands: parts.commands, store: store).add(to: &table)

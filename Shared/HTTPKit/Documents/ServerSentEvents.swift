@@ -4,6 +4,7 @@ public import Hummingbird
 public import NIOCore
 import ServiceLifecycle
 public import Telemetry
+public import Timeline
 
 /// One server-sent event (HTML standard, section 9.2).
 public struct ServerSentEvent: Sendable, Hashable {
@@ -15,10 +16,15 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var data: String?
     /// The event of the log that it delivers, if its trace is recorded.
     public var delivered: DeliveredEvent?
+    /// The suite time of the event of the log that it delivers.
+    public var occurredAt: Instant?
 
     /// Creates an event.
-    public init(id: String? = nil, event: String? = nil, data: String? = nil, delivers delivered: DeliveredEvent? = nil)
-    {
+    public init(
+        id: String? = nil, event: String? = nil, data: String? = nil, delivers delivered: DeliveredEvent? = nil,
+        occurredAt: Instant? = nil
+    ) {
+        self.occurredAt = occurredAt
         self.id = id
         self.event = event
         self.data = data
@@ -54,9 +60,10 @@ extension Response {
     ///   - context: the context of the request.
     ///   - heartbeat: the interval of comments, which show both sides that the connection is alive.
     ///   - patience: the longest time for a write; then the connection is closed, so that a slow client holds nothing.
+    ///   - onSent: called for each event after its write.
     public init<Events: AsyncSequence & Sendable>(
         events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
-        patience: TimeAmount = .seconds(30)
+        patience: TimeAmount = .seconds(30), onSent: (@Sendable (ServerSentEvent) -> Void)? = nil
     ) where Events.Element == [ServerSentEvent], Events.AsyncIterator: SendableMetatype {
         let signals = chain(events.map(Signal.events), [Signal.end].async)
         let (channel, voiding, incarnation) = (context.channel, context.admission?.voiding, context.incarnation)
@@ -83,6 +90,7 @@ extension Response {
                     }
                     let start = ContinuousClock.now
                     try await write(text)
+                    if let onSent { events.forEach(onSent) }
                     tracer?.record(events.compactMap { $0.delivered?.span(start: start) })
                 case .heartbeat: try await write(": heartbeat\n\n")
                 case .end: break signals
@@ -97,10 +105,11 @@ extension Response {
     /// Creates a stream of server-sent events that are sent one by one.
     public init<Events: AsyncSequence & Sendable>(
         events: Events, on context: ServiceContext, metrics: Metrics? = nil, heartbeat: Duration = .seconds(15),
-        patience: TimeAmount = .seconds(30)
+        patience: TimeAmount = .seconds(30), onSent: (@Sendable (ServerSentEvent) -> Void)? = nil
     ) where Events.Element == ServerSentEvent, Events.AsyncIterator: SendableMetatype {
         self.init(
-            events: events.map { [$0] }, on: context, metrics: metrics, heartbeat: heartbeat, patience: patience)
+            events: events.map { [$0] }, on: context, metrics: metrics, heartbeat: heartbeat, patience: patience,
+            onSent: onSent)
     }
 }
 

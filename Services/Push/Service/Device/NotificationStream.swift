@@ -20,6 +20,7 @@ struct NotificationStream: Sendable {
     let connections: Connections
     let tail: LogTail
     let metrics: Metrics
+    let delays: DeliveryDelays
 
     /// The example in the API description.
     static let example = """
@@ -49,7 +50,7 @@ struct NotificationStream: Sendable {
         // Skips deliveries to former connections: the machine delivers those notifications to this one again.
         let events = try tail.events(of: key, after: offset)
             .drop { !isBegin($0, of: name) }.prefix { !isEnd($0, of: name) }.compactMap { told($0) }
-        var response = Response(events: events, on: context, metrics: metrics)
+        var response = Response(events: events, on: context, metrics: metrics, onSent: delays.note)
         // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let inner = response.body
@@ -107,7 +108,8 @@ private func told(_ event: Event) -> ServerSentEvent? {
     NotificationDocument(event).map { document in
         ServerSentEvent(
             id: "\(event.partition):\(event.offset)", event: "notification",
-            data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event))
+            data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event),
+            occurredAt: event.time)
     }
 }
 

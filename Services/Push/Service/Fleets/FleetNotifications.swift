@@ -38,7 +38,8 @@ struct FleetNotifications: AsyncSequence, Sendable {
                 let position = EncodedPosition(positions.mapValues { Int64($0) })
                 return ServerSentEvent(
                     id: position.description, event: "notification",
-                    data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event))
+                    data: String(decoding: document.jsonBytes, as: UTF8.self), delivers: DeliveredEvent(event),
+                    occurredAt: event.time)
             }
             return nil
         }

@@ -30,9 +30,14 @@ struct FleetRoutes: Sendable {
     let connections: Connections
     let tail: LogTail
     let metrics: Metrics
+    let delays: DeliveryDelays
     private let batches = LineBatches()
 
-    init(commands: Commands<PushMachine>, connections: Connections, tail: LogTail, metrics: Metrics) {
+    init(
+        commands: Commands<PushMachine>, connections: Connections, tail: LogTail, metrics: Metrics,
+        delays: DeliveryDelays
+    ) {
+        self.delays = delays
         self.commands = commands
         self.connections = connections
         self.tail = tail
@@ -84,7 +89,7 @@ struct FleetRoutes: Sendable {
             } while last != nil
         }
         let events = FleetNotifications(tail, after: start, devices)
-        var response = Response(events: events, on: context, metrics: metrics)
+        var response = Response(events: events, on: context, metrics: metrics, onSent: delays.note)
         // Detecting that the client closes occupies the connection, so it serves no further request.
         response.headers[.connection] = "close"
         let (inner, body, channel) = (response.body, call.request.body, context.channel)

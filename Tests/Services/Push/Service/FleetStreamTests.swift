@@ -33,6 +33,10 @@ struct FleetStreamTests {
                 seen[next["device"]?.string ?? ""] = next["id"]?.string
             }
             #expect(seen.keys.sorted() == ["a", "b", "c"])
+            try await eventually(describe: "each delivery has a delay in the metrics") {
+                let metrics = try await suite.text("/metrics")
+                return metrics.contains("dormouse_push_delivery_seconds_count 3\n")
+            }
             let lines = seen.sorted { $0.key < $1.key }.map {
                 #"{"device":"\#($0.key)","notification":"\#($0.value)"}"#
             }
