@@ -22,6 +22,8 @@ import Testing
         #expect(repeated.status == 200 && repeated.body == freed.body)
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters?service=fetch").json["items"]?.items == [])
 
+        #expect(try await audited(suite) == ["deadLetter.discarded"], "a refused or repeated order leaves no row")
+
         let none = try await suite.send(.POST, .ops, order + "/replay")
         #expect(none.status == 404 && none.json["code"] == "not_parked")
         #expect(try await suite.send(.POST, .ops, "/v1/dead-letters/mail/device:phone/replay").status == 404)
@@ -54,7 +56,14 @@ import Testing
             #expect(complaints == [])
         }
         #expect(try await suite.call(.GET, .ops, "/v1/dead-letters").json["items"]?.items == [])
+        #expect(try await audited(suite) == ["deadLetter.replayed"])
         _ = try await suite.stop()
+    }
+
+    /// Returns the actions in the audit trail about the device.
+    private func audited(_ suite: RunningSuite) async throws -> [String?] {
+        let rows = try await suite.call(.GET, .ops, "/v1/audit?subject=device:phone").json["items"]?.items ?? []
+        return rows.map { $0["action"]?.string }
     }
 
     /// Starts services, of which `fetch` parks a device, and returns its dead letters.
