@@ -43,7 +43,9 @@ import Testing
         #expect(audited.map { $0["subject"] } == ["device:phone"] && audited.first?["actor"] == "alice")
         let pushes = try await suite.send(.GET, .ops, "/v1/pushes").json["items"]?.items ?? []
         #expect(pushes.isEmpty, "\(pushes)")
-        try await eventually(describe: "the files of uploads are removed") { suite.files(with: "whisper").isEmpty }
+        try await eventually(within: 60, describe: "the files of uploads and apps are removed") {
+            suite.files(with: "whisper").isEmpty
+        }
 
         // A new life of the same name is whole, and can be erased too.
         let next = try await live(in: suite, provider)
@@ -78,6 +80,12 @@ import Testing
             ["Tus-Resumable": "1.0.0", "Upload-Length": "7", "content-type": "application/offset+octet-stream"])
         upload.body = .bytes(Array("whisper".utf8))
         #expect(try await suite.send(upload).status == 201)
+        var secret = suite.request(
+            .PUT, .transfer, app + "/files/secret", as: own,
+            ["content-type": "text/plain", "Dormouse-Position": launched.position ?? ""])
+        secret.body = .bytes(Array("whisper".utf8))
+        let stored = try await suite.send(secret)
+        #expect(stored.status == 201, "\(stored)")
         try await suite.waitUntilAllIsTakenIn()
         return token
     }

@@ -95,6 +95,7 @@ public struct Transfer: DurableService {
                     parts: parts, store: store, storage: storage, origins: origins, credentials: store,
                     quotas: fileQuotas, meter: meter, scanInterval: .seconds(scanInterval)),
                 UploadSweep(store: uploads),
+                ErasedFiles(store: store, storage: storage, claim: claim, logger: logger),
                 StorageGauge(directory: directory, limits: storageLimits, metrics: parts.metrics),
                 // Unclaimed downloads leave many files.
                 sweep(.segments, .emptyDatabase { try await states.isEmpty }) { try await states.pieces(of: $0) },

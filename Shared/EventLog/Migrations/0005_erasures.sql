@@ -70,6 +70,16 @@ BEGIN
         RETURN waits;
     END IF;
 
+    -- The events still have their data, which names what services keep.
+    FOR hook IN
+        SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE p.proname = 'erase_device' AND n.nspname IN (SELECT bus.services() UNION SELECT 'ops')
+        ORDER BY n.nspname
+    LOOP
+        EXECUTE format('SELECT %s($1, $2, $3, $4)', hook::regproc)
+        USING erased_partition, erased_key, request.log_offset, request.requested_at;
+    END LOOP;
+
     UPDATE bus.events AS e
     SET type = 'log.event.erased', version = 1, app = NULL, traceparent = NULL, actor = NULL, data = '{}'
     WHERE e.partition = erased_partition AND e.log_offset = ANY (targets) AND e.type NOT IN (
@@ -95,15 +105,6 @@ BEGIN
             of_service) USING erased_partition, erased_key, of_service;
     END LOOP;
     DELETE FROM bus.snapshots AS b WHERE b.partition = erased_partition AND b.key = erased_key AND NOT b.is_base;
-
-    FOR hook IN
-        SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE p.proname = 'erase_device' AND n.nspname IN (SELECT bus.services() UNION SELECT 'ops')
-        ORDER BY n.nspname
-    LOOP
-        EXECUTE format('SELECT %s($1, $2, $3, $4)', hook::regproc)
-        USING erased_partition, erased_key, request.log_offset, request.requested_at;
-    END LOOP;
 
     UPDATE bus.erasures AS r SET erased_at = clock_timestamp(), waits_for = NULL, events = r.events + changed
     WHERE r.partition = erased_partition AND r.key = erased_key;

@@ -197,6 +197,23 @@ extension TransferStore {
     }
 }
 
+// The table `transfer.erased_files`.
+extension TransferStore {
+    private static let erased = Statement("SELECT name FROM transfer.erased_files")
+    private static let forgetErased = Statement(
+        "DELETE FROM transfer.erased_files WHERE partition = $1 AND erased_at < now() - interval '1 hour'")
+
+    /// Returns the files of devices whose history was erased in the last hour: their names, or the begins of the names.
+    func erasedFiles() async throws(PostgresError) -> Set<String> {
+        Set(try await pool.execute(Self.erased).decode(String.self))
+    }
+
+    /// Forgets the files of devices whose history was erased an hour ago.
+    func forgetErasedFiles() async throws(PostgresError) {
+        for partition in 0..<partitions { try await pool.execute(Self.forgetErased, .partition(partition)) }
+    }
+}
+
 extension Upload {
     fileprivate init(_ row: Row) throws(PostgresError) {
         let (id, owner, epoch, isHeld, received, length, isComplete) = try row.decode(
