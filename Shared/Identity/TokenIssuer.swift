@@ -5,7 +5,7 @@ public import Records
 public import ServiceLifecycle
 import Synchronization
 import Telemetry
-public import Timeline
+import Timeline
 
 /// Issues the tokens of devices and fleets. Its keys are in the database, so all replicas use the same.
 ///

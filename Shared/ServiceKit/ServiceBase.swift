@@ -156,8 +156,8 @@ public struct ServiceBase: Sendable {
             name: name, configuration: configuration,
             responder: table.responder(
                 authenticator: authenticator, metrics: metrics, rates: RequestRates(configuration.requestRates),
-                incarnation: incarnation, accessLog: accessLog,
-                tracer: tracer),
+                slots: RequestSlots(.init(knowsAddresses: configuration.connectionsPerAddress > 0)),
+                incarnation: incarnation, accessLog: accessLog, tracer: tracer),
             // The services stop in reverse order, so the writer and the exporter stop after the server.
             services: [exporter].compactMap { $0 } + [
                 RefusalWriter(refused: refused, pool: pool, logger: logger), first, tail,

@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHPACK
 import NIOHTTP2
 import NIOPosix
 import NIOSSL
@@ -14,14 +13,20 @@ public final class HostileCrowd: Sendable {
     public enum Kind: String, CaseIterable, Sendable {
         /// Requests with a token that nobody issued.
         case garbageTokens = "garbage tokens"
+        /// Requests with tokens of the right form: with a wrong signature, or of a key that does not exist.
+        case forgedTokens = "forged tokens"
         /// JSON bodies that arrive one byte a second.
         case drippedBodies = "dripped bodies"
+        /// Files of an app and uploads that arrive one byte a second, with one device's token.
+        case drippedUploads = "dripped uploads"
         /// Long polls with one device's token.
         case longPolls = "long polls"
         /// Connections to the TLS port that send nothing.
         case silentTLS = "silent TLS"
         /// HTTP/2 requests without a provider's token.
         case refusedHTTP2 = "refused HTTP/2 requests"
+        /// HTTP/2 requests with providers' tokens of the right form, as `forgedTokens`.
+        case forgedProviderTokens = "forged provider tokens"
         /// Requests for the digest of a large file.
         case wantedDigests = "digests of a large file"
     }
@@ -33,17 +38,23 @@ public final class HostileCrowd: Sendable {
         /// The port for providers, with TLS.
         public var apns: Int
         public var transfer: Int
-        /// A device of the hostile client, and its valid token.
+        /// A device of the hostile client, its valid token, and its app.
         public var device: String
         public var token: String
+        public var app: String
         /// The path of a large file of `transfer`.
         public var content: String
+        /// The team and the id of a registered key of a provider.
+        public var team: String
+        public var providerKey: String
 
         public init(
-            lifecycle: Int, push: Int, apns: Int, transfer: Int, device: String, token: String, content: String
+            lifecycle: Int, push: Int, apns: Int, transfer: Int, device: String, token: String, app: String,
+            content: String, team: String, providerKey: String
         ) {
             (self.lifecycle, self.push, self.apns, self.transfer) = (lifecycle, push, apns, transfer)
-            (self.device, self.token, self.content) = (device, token, content)
+            (self.device, self.token, self.app, self.content) = (device, token, app, content)
+            (self.team, self.providerKey) = (team, providerKey)
         }
     }
 
@@ -55,12 +66,16 @@ public final class HostileCrowd: Sendable {
 
     /// Threads of its own, so that a crowd delays no other client of the process.
     private static let loops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+    /// The bytes of a dripped body.
+    private static let drips = 300
 
     public let kind: Kind
     private let targets: Targets
     private let count: Int
     private let tls: NIOSSLContext
     private let seen = Mutex(Seen())
+    /// The number of requests so far.
+    private let requests = Atomic(0)
 
     /// - Parameter count: the number of connections.
     public init(_ kind: Kind, count: Int, _ targets: Targets) throws {
@@ -99,10 +114,10 @@ public final class HostileCrowd: Sendable {
 
     private var port: Int {
         switch kind {
-        case .garbageTokens, .drippedBodies: targets.lifecycle
+        case .garbageTokens, .forgedTokens, .drippedBodies: targets.lifecycle
         case .longPolls: targets.push
-        case .silentTLS, .refusedHTTP2: targets.apns
-        case .wantedDigests: targets.transfer
+        case .silentTLS, .refusedHTTP2, .forgedProviderTokens: targets.apns
+        case .drippedUploads, .wantedDigests: targets.transfer
         }
     }
 
@@ -140,152 +155,58 @@ public final class HostileCrowd: Sendable {
         }
         switch kind {
         case .silentTLS: break
-        case .refusedHTTP2:
+        case .refusedHTTP2, .forgedProviderTokens:
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: "localhost"))
             let streams = try pipeline.configureHTTP2Pipeline(
                 mode: .client, connectionConfiguration: .init(), streamConfiguration: .init()
             ) { $0.eventLoop.makeSucceededVoidFuture() }
-            try pipeline.addHandler(RefusedStreams(streams, heard))
-        case .garbageTokens, .longPolls, .wantedDigests:
-            try pipeline.addHandler(RepeatedRequest(request, drips: "", heard))
-        case .drippedBodies:
-            try pipeline.addHandler(
-                RepeatedRequest(request, drips: String(repeating: " ", count: 300), heard))
+            try pipeline.addHandler(RefusedStreams(streams, token: { self.nextProviderToken() }, heard))
+        case .garbageTokens, .forgedTokens, .longPolls, .wantedDigests:
+            try pipeline.addHandler(RepeatedRequest(drips: "", heard) { self.nextRequest() })
+        case .drippedBodies, .drippedUploads:
+            let drips = String(repeating: " ", count: Self.drips)
+            try pipeline.addHandler(RepeatedRequest(drips: drips, heard) { self.nextRequest() })
         }
     }
 
-    /// The request over HTTP/1.1.
-    private var request: String {
+    /// Returns the next request over HTTP/1.1.
+    private func nextRequest() -> String {
+        let number = requests.add(1, ordering: .relaxed).newValue
         let device = "/v1/devices/\(targets.device)"
         let authorization = "Authorization: Bearer \(targets.token)\r\n"
         let lines =
             switch kind {
             case .garbageTokens: "GET \(device) HTTP/1.1\r\nAuthorization: Bearer garbage\r\n"
+            case .forgedTokens:
+                "GET \(device) HTTP/1.1\r\nAuthorization: Bearer "
+                    + "\(ForgedTokens.device(like: targets.token, number: number))\r\n"
             case .drippedBodies:
                 "PATCH \(device)/conditions HTTP/1.1\r\n\(authorization)Content-Type: application/json\r\n"
-                    + "Content-Length: 300\r\n"
+                    + "Content-Length: \(Self.drips)\r\n"
+            case .drippedUploads:
+                "\(upload(number))\(authorization)Content-Length: \(Self.drips)\r\n"
             case .longPolls: "GET \(device)/notifications?wait=30 HTTP/1.1\r\n\(authorization)"
             case .wantedDigests:
                 "GET \(targets.content) HTTP/1.1\r\n\(authorization)Want-Repr-Digest: sha-512=9\r\nRange: bytes=0-0\r\n"
-            case .silentTLS, .refusedHTTP2: ""
+            case .silentTLS, .refusedHTTP2, .forgedProviderTokens: ""
             }
         return lines + "Host: 127.0.0.1\r\n\r\n"
     }
-}
 
-/// Sends a request over HTTP/1.1, and again two seconds after each answer. It finds an answer by its status line, so it
-/// expects answers one at a time.
-private final class RepeatedRequest: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
-    private static let pause = TimeAmount.seconds(2)
-    private let request: ByteBuffer
-    private let drips: String
-    private let heard: @Sendable (Int) -> Void
-    private var dripping: RepeatedTask?
-    /// The bytes of the body that are not sent yet.
-    private var left = 0
-
-    /// - Parameter drips: a body of which one byte is sent each second.
-    init(_ request: String, drips: String, _ heard: @escaping @Sendable (Int) -> Void) {
-        (self.request, self.drips, self.heard) = (ByteBuffer(string: request), drips, heard)
-    }
-
-    func channelActive(context: ChannelHandlerContext) { send(context) }
-
-    private func send(_ context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(request), promise: nil)
-        guard !drips.isEmpty else { return }
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        left = drips.utf8.count
-        dripping?.cancel()
-        dripping = context.eventLoop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { task in
-            let (handler, context) = bound.value
-            handler.left -= 1
-            guard handler.left >= 0, context.channel.isActive else { return task.cancel() }
-            context.writeAndFlush(handler.wrapOutboundOut(ByteBuffer(string: " ")), promise: nil)
+    /// Returns the first lines of an upload: a file of the app, or an upload by tus, in turn.
+    private func upload(_ number: Int) -> String {
+        guard number.isMultiple(of: 2) else {
+            return "POST /files HTTP/1.1\r\nTus-Resumable: 1.0.0\r\nUpload-Length: \(Self.drips)\r\n"
+                + "Content-Type: application/offset+octet-stream\r\n"
         }
+        let file = "/v1/devices/\(targets.device)/apps/\(targets.app)/files/film"
+        return "PUT \(file) HTTP/1.1\r\nContent-Type: text/plain\r\n"
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let buffer = unwrapInboundIn(data)
-        let text = buffer.getString(at: buffer.readerIndex, length: min(12, buffer.readableBytes)) ?? ""
-        guard text.hasPrefix("HTTP/1.1 "), let status = Int(text.suffix(3)), status >= 200 else { return }
-        heard(status)
-        dripping?.cancel()
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: Self.pause) {
-            let (handler, context) = bound.value
-            if context.channel.isActive { handler.send(context) }
-        }
+    /// Returns a forged token of a provider; nil for requests without a token.
+    private func nextProviderToken() -> String? {
+        guard kind == .forgedProviderTokens else { return nil }
+        let number = requests.add(1, ordering: .relaxed).newValue
+        return ForgedTokens.provider(of: targets.team, key: targets.providerKey, number: number)
     }
-
-    func channelInactive(context: ChannelHandlerContext) { dripping?.cancel() }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-}
-
-/// Opens a stream with a request that the service refuses, and another one two seconds after each answer.
-private final class RefusedStreams: ChannelInboundHandler {
-    typealias InboundIn = Any
-
-    private let streams: NIOHTTP2Handler.StreamMultiplexer
-    private let heard: @Sendable (Int) -> Void
-
-    init(_ streams: NIOHTTP2Handler.StreamMultiplexer, _ heard: @escaping @Sendable (Int) -> Void) {
-        (self.streams, self.heard) = (streams, heard)
-    }
-
-    func channelActive(context: ChannelHandlerContext) {
-        send(context.channel)
-        context.fireChannelActive()
-    }
-
-    private func send(_ channel: any Channel) {
-        let heard = heard
-        let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        streams.createStreamChannel(promise: nil) { stream in
-            stream.eventLoop.makeCompletedFuture {
-                try stream.pipeline.syncOperations.addHandler(
-                    RefusedStream { status in
-                        heard(status)
-                        channel.eventLoop.scheduleTask(in: .seconds(2)) {
-                            if channel.isActive { bound.value.send(channel) }
-                        }
-                    })
-            }
-        }
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-}
-
-/// A notification without a provider's token.
-private final class RefusedStream: ChannelInboundHandler {
-    typealias InboundIn = HTTP2Frame.FramePayload
-    typealias OutboundOut = HTTP2Frame.FramePayload
-
-    private let answered: (Int) -> Void
-
-    init(_ answered: @escaping (Int) -> Void) { self.answered = answered }
-
-    func channelActive(context: ChannelHandlerContext) {
-        let headers: HPACKHeaders = [
-            ":method": "POST", ":scheme": "https", ":authority": "localhost",
-            ":path": "/3/device/" + String(repeating: "0", count: 64), "apns-topic": "a", "apns-push-type": "alert",
-        ]
-        context.write(wrapOutboundOut(.headers(.init(headers: headers))), promise: nil)
-        let payload = ByteBuffer(string: #"{"aps":{"alert":"a"}}"#)
-        context.writeAndFlush(wrapOutboundOut(.data(.init(data: .byteBuffer(payload), endStream: true))), promise: nil)
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .headers(let answer) = unwrapInboundIn(data),
-            let status = answer.headers.first(name: ":status").flatMap({ Int($0) })
-        else { return }
-        answered(status)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 }

@@ -15,17 +15,23 @@ enum Report {
     static func line(_ text: String) { say(text) }
 
     /// - Parameter reach: the lowest acceptable ratio.
-    static func ratio(_ name: String, _ value: Double, reach: Double) {
+    /// - Returns: whether it is reached.
+    @discardableResult
+    static func ratio(_ name: String, _ value: Double, reach: Double) -> Bool {
         let verdict = value >= reach ? "reached" : "NOT reached"
         say("  \(name.padding(toLength: 46, withPad: " ", startingAt: 0)) \(number(value)) (\(reach): \(verdict))")
+        return value >= reach
     }
 
     /// - Parameter limit: the highest acceptable value.
-    static func bound(_ name: String, _ value: Double, _ unit: String, limit: Double) {
+    /// - Returns: whether it is kept.
+    @discardableResult
+    static func bound(_ name: String, _ value: Double, _ unit: String, limit: Double) -> Bool {
         let verdict = value <= limit ? "kept" : "NOT kept"
         say(
             "  \(name.padding(toLength: 46, withPad: " ", startingAt: 0)) \(number(value)) \(unit) (at most \(number(limit)): \(verdict))"
         )
+        return value <= limit
     }
 
     /// Flushes every line, also into a file or a pipe.

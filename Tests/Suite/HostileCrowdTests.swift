@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Attack
+import Crypto
 import Foundation
 import Glibc
 import NIOHTTP1
@@ -10,7 +11,7 @@ import Testing
 /// Thousands of hostile connections of one kind: other callers get their answers, and the services stay ready.
 ///
 /// The test judges outcomes only. `benchmarks hostile` measures rates and latencies.
-@Suite("Hostile crowds", .tags(.database, .processes), .serialized, .timeLimit(.minutes(10))) struct HostileCrowdTests {
+@Suite("Hostile crowds", .tags(.database, .processes), .serialized, .timeLimit(.minutes(15))) struct HostileCrowdTests {
     private static let count = 2000
     private static let app = "com.example.app"
 
@@ -45,25 +46,37 @@ import Testing
     /// The statuses that a crowd may get; 0 is a closed connection.
     private static func answers(to kind: HostileCrowd.Kind) -> Set<Int> {
         switch kind {
-        case .garbageTokens: [401, 429]
-        case .drippedBodies: [400, 408, 429, 503, 0]
+        case .garbageTokens, .forgedTokens: [401, 429]
+        case .drippedBodies, .drippedUploads: [400, 408, 429, 503, 0]
         case .longPolls: [200, 429, 503]
         case .silentTLS: [0]
-        case .refusedHTTP2: [403, 0]
+        case .refusedHTTP2, .forgedProviderTokens: [403, 0]
         case .wantedDigests: [206, 429, 503]
         }
     }
 
-    /// Registers the device of the crowd, and uploads a large file.
+    /// Registers the device of the crowd with its app, and a provider's key, and uploads a large file.
     private func targets(of suite: RunningSuite) async throws -> HostileCrowd.Targets {
         let made = try await suite.call(.PUT, .lifecycle, "/v1/devices/hostile", ["profile": "ios18"])
+        let app = "/v1/devices/hostile/apps/\(Self.app)"
+        try await suite.call(.PUT, .lifecycle, app, [:])
+        // Now `transfer` knows the app.
+        try await suite.call(.GET, .transfer, "\(app)/files")
+        let (team, key) = ("TEAMTEAM01", "KEYKEYKEY1")
+        try await suite.call(
+            .POST, .push, "/v1/provider-keys",
+            [
+                "keyID": .string(key), "teamID": .string(team), "environment": "sandbox",
+                "publicKey": .string(P256.Signing.PrivateKey().publicKey.pemRepresentation),
+            ])
         var upload = suite.request(.PUT, .transfer, "/content/film")
         upload.body = .bytes([UInt8](repeating: 7, count: 16 << 20))
         #expect(try await suite.send(upload).status < 300)
         let apns = Int(suite.apnsAddress.split(separator: ":").last ?? "") ?? 0
         return HostileCrowd.Targets(
             lifecycle: suite.port(.lifecycle), push: suite.port(.push), apns: apns, transfer: suite.port(.transfer),
-            device: "hostile", token: try #require(made.json["token"]?.string), content: "/content/film")
+            device: "hostile", token: try #require(made.json["token"]?.string), app: Self.app, content: "/content/film",
+            team: team, providerKey: key)
     }
 
     /// Registers honest devices with a running app.

@@ -126,7 +126,7 @@ public struct Route: Sendable {
         }
         if isOfDevice { all += isRead ? Problem.ofReads : Problem.ofCommands }
         switch access {
-        case .open: break
+        case .open: all += [.busy, .tooManyFromAddress]
         case .caller, .scope:
             all += Problem.ofCredentials + [.forbidden, .busy] + Problem.ofDatabase
         }
@@ -193,8 +193,8 @@ public struct RouteTable: Sendable {
     ///
     /// - Parameters:
     ///   - rates: the limits of request rates.
-    ///   - slots: the limits of requests in progress. Open routes take no slot, so that a full service still answers
-    ///     probes. A request without a valid credential takes no slot either.
+    ///   - slots: the limits of requests in progress and of long answers. Routes without a credential have slots of
+    ///     their own, so that a full service still answers probes. A refused credential takes no slot.
     ///   - incarnation: the incarnation of the log.
     ///   - accessLog: gets a line for each request; nil for none.
     public func responder(

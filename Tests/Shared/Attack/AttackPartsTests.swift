@@ -18,6 +18,23 @@ import Testing
         #expect(ledger.number(ofIdentifier: Ledger(run: 1).identifier(0)) == nil)
     }
 
+    @Test func `forged tokens have the form of real ones, and each is different`() {
+        let real = "aGVhZA.Y2xhaW1z.c2lnbmF0dXJl"
+        var seen: Set<String> = []
+        for number in 0..<20 {
+            let device = ForgedTokens.device(like: real, number: number)
+            let provider = ForgedTokens.provider(of: "TEAMTEAM01", key: "KEYKEYKEY1", number: number)
+            for token in [device, provider] {
+                let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+                // 64 bytes in Base64.
+                #expect(parts.count == 3 && parts.last?.count == 86, "\(token)")
+                #expect(seen.insert(token).inserted, "\(token)")
+            }
+            #expect(device.hasPrefix("aGVhZA.") == number.isMultiple(of: 2))
+            #expect(device.contains(".Y2xhaW1z."))
+        }
+    }
+
     @Test func `the same seed makes the same faults`() {
         func faults(_ seed: UInt64) -> [Fault] {
             var plan = FaultPlan(seed: seed, replicas: 2)

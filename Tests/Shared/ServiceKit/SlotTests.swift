@@ -152,7 +152,7 @@ extension RequestSlots {
 
     @Test func `a slot is free again after leave`() throws {
         let slots = RequestSlots.of(2)
-        let device = Caller.device("d1", fleet: "f1")
+        let device = RequestSlots.Holder.caller(.device("d1", fleet: "f1"))
         for _ in 0..<3 {
             try slots.enter(.work, device)
             try slots.enter(.work, device)

@@ -44,7 +44,7 @@ import Testing
         let document = try JSON(parsing: try await answer.body.collect(upTo: 1 << 20).readableBytesView)
         let parts = try #require(document["token"]?.string).split(separator: ".")
         // RFC 7515 section 2: base64url without padding.
-        let text = parts[1].replacing("-", with: "+").replacing("_", with: "/")
+        let text = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
         let padded = text + String(repeating: "=", count: (4 - text.count % 4) % 4)
         let claims = try JSON(parsing: try #require(Data(base64Encoded: padded)))
         let (from, until) = (try #require(claims["iat"]?.int), try #require(claims["exp"]?.int))

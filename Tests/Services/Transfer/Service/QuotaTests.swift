@@ -105,7 +105,7 @@ import TransferCore
                 .PUT, suite.lifecyclePort, "/v1/devices/\(device)", #"{"profile":"ios18","fleet":"f1"}"#)
             try await suite.prepare(device)
         }
-        func put(_ device: String, _ name: String, _ bytes: Int) async throws -> HTTPAnswer {
+        @Sendable func put(_ device: String, _ name: String, _ bytes: Int) async throws -> HTTPAnswer {
             try await suite.send(
                 .PUT, suite.transferPort, "/v1/devices/\(device)/apps/app/files/\(name)",
                 try keystream(bytes, seed: 1))

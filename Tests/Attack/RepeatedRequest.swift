@@ -1,0 +1,57 @@
+import NIOCore
+
+/// Sends a request over HTTP/1.1, and again two seconds after each answer. It finds an answer by its status line, so it
+/// expects answers one at a time.
+final class RepeatedRequest: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private static let pause = TimeAmount.seconds(2)
+    private let request: @Sendable () -> String
+    private let drips: String
+    private let heard: @Sendable (Int) -> Void
+    private var dripping: RepeatedTask?
+    /// The bytes of the body that are not sent yet.
+    private var left = 0
+
+    /// - Parameters:
+    ///   - drips: a body of which one byte is sent each second.
+    ///   - heard: gets the status of each answer.
+    ///   - request: returns the head of the next request.
+    init(drips: String, _ heard: @escaping @Sendable (Int) -> Void, request: @escaping @Sendable () -> String) {
+        (self.drips, self.heard, self.request) = (drips, heard, request)
+    }
+
+    func channelActive(context: ChannelHandlerContext) { send(context) }
+
+    private func send(_ context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request())), promise: nil)
+        guard !drips.isEmpty else { return }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        left = drips.utf8.count
+        dripping?.cancel()
+        dripping = context.eventLoop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { task in
+            let (handler, context) = bound.value
+            handler.left -= 1
+            guard handler.left >= 0, context.channel.isActive else { return task.cancel() }
+            context.writeAndFlush(handler.wrapOutboundOut(ByteBuffer(string: " ")), promise: nil)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        let text = buffer.getString(at: buffer.readerIndex, length: min(12, buffer.readableBytes)) ?? ""
+        guard text.hasPrefix("HTTP/1.1 "), let status = Int(text.suffix(3)), status >= 200 else { return }
+        heard(status)
+        dripping?.cancel()
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.pause) {
+            let (handler, context) = bound.value
+            if context.channel.isActive { handler.send(context) }
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { dripping?.cancel() }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}
