@@ -104,8 +104,15 @@ import Timeline
         try await TestService.run(
             slots: slots,
             routes: { table in
-                // More than the buffers of the connection.
-                table.add(.get, "/v1/archive", "Sends an archive") { _ in Self.bytes(64 << 20) }
+                table.add(.get, "/v1/archive", "Sends an archive") { _ in
+                    // More than the buffers of the connection.
+                    Response(
+                        status: .ok,
+                        body: ResponseBody(contentLength: 64 << 20) { writer in
+                            for _ in 0..<64 { try await writer.write(ByteBuffer(repeating: 7, count: 1 << 20)) }
+                            try await writer.finish(nil)
+                        })
+                }
             }
         ) { service in
             let token = try await Self.token(of: "d1", service)
