@@ -109,7 +109,11 @@ public final class HostileCrowd: Sendable {
             seen.isOver = true
             return Array(seen.channels.values)
         }
-        for channel in channels { try? await channel.close() }
+        for channel in channels {
+            channel.close(promise: nil)
+            // Not until then is the connection out of the list.
+            try? await channel.closeFuture.get()
+        }
     }
 
     private var port: Int {
