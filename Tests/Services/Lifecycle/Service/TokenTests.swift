@@ -12,7 +12,8 @@ import Testing
 
 @testable import LifecycleService
 
-@Suite("Tokens of devices and fleets", .tags(.database), .timeLimit(.minutes(5))) struct LifecycleTokenTests {
+@Suite("Tokens of devices and fleets", .tags(.database, .processes), .timeLimit(.minutes(5))) struct LifecycleTokenTests
+{
     @Test func `only the first registration returns the token`() async throws {
         try await LifecycleFixture.run { fixture in
             let first = try await fixture.send("PUT", "/v1/devices/d1", #"{"profile":"ios15"}"#)
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test(.tags(.processes)) func `TOKEN_DAYS limits the life of new tokens`() async throws {
+    @Test func `TOKEN_DAYS limits the life of new tokens`() async throws {
         let cluster = try await PrivateCluster.shared()
         let url = cluster.url(database: try await cluster.makeNamedDatabase())
         try await ChildProcess.migrate("lifecycle", url)
