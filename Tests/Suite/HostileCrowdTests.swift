@@ -45,7 +45,7 @@ import Testing
     /// The connections of a crowd. Crowds whose requests cost more are smaller: the test must end soon.
     private static func count(of kind: HostileCrowd.Kind) -> Int {
         switch kind {
-        case .forgedTokens, .drippedUploads, .forgedProviderTokens: 400
+        case .forgedTokens, .drippedUploads, .forgedProviderTokens: 100
         case .garbageTokens, .drippedBodies, .longPolls, .silentTLS, .refusedHTTP2, .wantedDigests: 2000
         }
     }
