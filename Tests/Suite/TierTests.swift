@@ -52,6 +52,14 @@ import Testing
         #expect(test.output.lines.last == "skipped: no Docker engine", "\(test.output.tail())")
     }
 
+    @Test func `without namespaces, the test of the Debian package is skipped`() async throws {
+        let test = try ChildProcess.start(
+            "/usr/bin/env",
+            ["PATH=/nonexistent", "/usr/bin/python3", Repository.file("Tests/Suite/Python/package.py").path])
+        #expect(try await test.exit(within: 60) == .exited(0))
+        #expect(test.output.lines.last?.hasPrefix("skipped: ") == true, "\(test.output.tail())")
+    }
+
     /// Returns the packages that the targets depend on.
     private static func packages(_ targets: [JSON]) -> Set<String> {
         Set(

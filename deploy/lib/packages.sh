@@ -42,8 +42,8 @@ postgres_version() {
     [[ $text =~ \)\ ([0-9]+) ]] && printf '%s' "${BASH_REMATCH[1]}"
 }
 
-# need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, packaging, python,
-# faketime, promtool and browser.
+# need_packages WANT...: installs the missing ones of server, headers, curl, gateway, downloaders, packaging, cleanroot,
+# python, faketime, promtool and browser.
 need_packages() {
     local -a missing=()
     local server=false want
@@ -66,6 +66,11 @@ need_packages() {
                 command -v dpkg-shlibdeps >/dev/null || missing+=(dpkg-dev)
                 command -v strip >/dev/null || missing+=(binutils)
                 command -v python3 >/dev/null || missing+=(python3)
+                ;;
+            cleanroot)
+                command -v unshare >/dev/null || missing+=(util-linux)
+                command -v mmdebstrap >/dev/null || missing+=(mmdebstrap)
+                command -v lintian >/dev/null || missing+=(lintian)
                 ;;
             python)
                 command -v python3 >/dev/null || missing+=(python3)

@@ -1,0 +1,276 @@
+"""Makes the files of a release, and checks them on a clean root of Debian: the package, its units, its removal.
+
+Usage: package.py [--binaries FOLDER | --files FOLDER] [--libraries FOLDER]
+
+It installs the package in a root that `mmdebstrap` makes, in the suite of the distribution of this machine, and follows
+README.Debian. No systemd runs there, so it starts the services itself as their unit files say. The root is in memory
+(1 to 2 GB), in namespaces of its own, and has no network after the downloads: no process and no file of it remains.
+Prints a line for each step. Without root rights, unshare, mmdebstrap or lintian it prints "skipped: …". Ends with
+status 1 and the faults if there are any.
+"""
+import argparse
+import difflib
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+from cleanroot import Root, Service, end_with_caller, enter, go_offline, is_possible, run
+
+parser = argparse.ArgumentParser(description="Checks the release files, and the Debian package on a clean root.")
+parser.add_argument("--binaries", type=os.path.abspath, help="packages these executables instead of building them")
+parser.add_argument("--files", type=os.path.abspath, help="checks these release files instead of making them")
+parser.add_argument(
+    "--libraries", type=os.path.abspath,
+    help="copies the shared libraries of this folder into the root, for executables that load the Swift runtime")
+parser.add_argument("--inside", help=argparse.SUPPRESS)
+parser.add_argument("--begun", type=float, default=time.monotonic(), help=argparse.SUPPRESS)
+options = parser.parse_args()
+
+checkout = pathlib.Path(__file__).resolve().parents[3]
+PROGRAMS = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
+PORTS = {"ops": 8080, "lifecycle": 8081, "fetch": 8082, "push": 8083, "transfer": 8084}
+# Folders with the state of other packages; srv has the files of the release.
+OTHERS = ["dev", "proc", "run", "sys", "srv", "var/cache/apt", "var/lib/postgresql", "var/log/postgresql"]
+# The backups that each change of the users leaves, with the names of removed users.
+BACKUPS = ["etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-"]
+faults = []
+
+
+def say(text):
+    print(f"{time.monotonic() - options.begun:7.1f} s  {text}", flush=True)
+
+
+def expect(holds, text):
+    if not holds:
+        faults.append(text)
+        say(f"FAULT: {text}")
+
+
+# The files
+
+
+def make_files(folder):
+    if options.files:
+        shutil.copytree(options.files, folder)
+        return
+    say("making the release files")
+    binaries = ["--binaries", options.binaries] if options.binaries else []
+    with subprocess.Popen(
+            [checkout / "deploy/release", "--output", folder, *binaries], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as release:
+        try:
+            text = release.communicate()[0]
+        except BaseException:
+            # The compiler is in the same group of processes.
+            os.killpg(release.pid, signal.SIGTERM)
+            raise
+    if release.returncode != 0:
+        raise SystemExit(f"deploy/release: status {release.returncode}\n{text[-3000:]}")
+
+
+def check_files(folder):
+    sums = next(folder.glob("*.sha256"))
+    checked = run("sha256sum", "--check", "--strict", sums.name, check=False, cwd=folder)
+    named = {line.removesuffix(": OK") for line in checked.splitlines() if line.endswith(": OK")}
+    wrong = {path.name for path in folder.iterdir()} - {sums.name} ^ named
+    expect(not wrong, f"the checksums of {wrong} are missing or wrong: {checked}")
+    say(f"checksums: {len(named)} files")
+
+    bill = json.loads(next(folder.glob("*.cdx.json")).read_text())
+    listed = {entry["name"]: entry["version"] for entry in bill["components"]}
+    pins = json.loads((checkout / "Package.resolved").read_text())["pins"]
+    resolved = {pin["identity"]: pin["state"]["version"] for pin in pins}
+    expect(listed == resolved, f"the bill of materials has other packages: {listed.items() ^ resolved.items()}")
+    needed = re.findall(r'^    \("[\w-]+/([\w-]+)", "\d', (checkout / "Package.swift").read_text(), re.MULTILINE)
+    missing = {name.lower() for name in needed} - listed.keys()
+    expect(needed and not missing, f"the bill of materials lacks {missing}")
+    say(f"bill of materials: {len(listed)} packages, among them the {len(needed)} of Package.swift")
+
+    # Executables that load the Swift runtime contain its folder.
+    suppressed = ["--suppress-tags", "custom-library-search-path"] if options.libraries else []
+    as_root = ["--allow-root"] if os.geteuid() == 0 else []
+    complaints = run(
+        "lintian", "--fail-on", "error,warning", *as_root, *suppressed, next(folder.glob("*.deb")), check=False)
+    expect(not complaints.strip(), f"lintian: {complaints}")
+    say("lintian: finished")
+
+
+# The root
+
+
+def check_programs():
+    """Installs the package with its dependencies alone; runs the executables of package and tarball; purges."""
+    root.apt("install", package)
+    version = root.run("dpkg-query", "--show", "--showformat=${Version}", "dormouse")
+    tarball = next((root / "srv").glob("*.tar.gz"))
+    run("tar", "-C", root / "srv", "-xzf", tarball)
+    folder = "/srv/" + tarball.name.removesuffix(".tar.gz")
+    for program in PROGRAMS:
+        for words in [["dormouse", program], [f"{folder}/bin/{program}"]]:
+            answer = root.run(*words, "--version", check=False).strip()
+            expect(answer == f"{program} {version}", f"{' '.join(words)} --version: {answer}")
+    root.apt("purge", "dormouse")
+    say(f"executables of the package and of the tarball: version {version}")
+
+
+def complaints_of_systemd(path):
+    """The complaints about a unit, without those about other units of the root, and about manuals: man is missing."""
+    text = root.run("systemd-analyze", "verify", "--man=no", path, check=False)
+    return [line for line in text.splitlines() if "dormouse" in line]
+
+
+def check_units():
+    folder = root / "lib/systemd/system"
+    units = sorted(path.name for path in folder.glob("dormouse*"))
+    for name in units:
+        complaints = complaints_of_systemd(f"/lib/systemd/system/{name}")
+        expect(not complaints, f"systemd-analyze verify {name}: {complaints}")
+        for kind, place in re.findall(r"(man:|file://)(\S+)", (folder / name).read_text()):
+            page = re.fullmatch(r"(.+)\((.)\)", place)
+            file = f"usr/share/man/man{page[2]}/{page[1]}.{page[2]}.gz" if kind == "man:" else place
+            expect((root / file).exists(), f"{name} names {kind}{place}, which is missing")
+    # The check must find faults: an unknown setting, and a missing program.
+    unit = (folder / "dormouse-push.service").read_text()
+    for wrong in [unit + "Unknown=yes\n", unit.replace("ExecStart=", "ExecStart=/missing")]:
+        (root / "srv/dormouse-wrong.service").write_text(wrong)
+        expect(complaints_of_systemd("/srv/dormouse-wrong.service"), "systemd-analyze accepts a wrong unit")
+    say(f"units: {', '.join(units)}")
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else ""
+
+
+def state():
+    """The settings with their owners and modes, and the content of the database, as lines."""
+    lines = []
+    for path in sorted((root / "etc/dormouse").rglob("*")):
+        status = path.stat()
+        lines.append(f"{path.name} {status.st_uid}:{status.st_gid} {status.st_mode:o} {digest(path)}")
+    for words in [["pg_dumpall", "--globals-only", "--no-role-passwords"], ["pg_dump", "dormouse"]]:
+        # Newer versions write a random word here.
+        lines += [line for line in root.as_postgres(*words).splitlines() if not re.match(r"\\(un)?restrict ", line)]
+    return lines
+
+
+def check_setup():
+    root.run("dormouse-setup")
+    once = state()
+    root.run("dormouse-setup")
+    changes = list(difflib.unified_diff(once, state(), "once", "twice", n=0, lineterm=""))
+    expect(not changes, "the second dormouse-setup changes: " + "\n".join(changes[:20]))
+    say(f"dormouse-setup: twice, with {len(once)} lines of settings and database")
+
+
+def check_services():
+    folder = pathlib.Path(options.inside)
+    services = {name: Service(root, name, folder / f"{name}.log", PORTS.get(name)) for name in [*PORTS, "maintain"]}
+    for service in services.values():
+        service.wait_ready()
+    say(f"ready: {', '.join(PORTS)}")
+    text = root.run(
+        "dormouse", "fleet", "run", "--devices=20", "--for=20s", "--rate=60",
+        *[f"--{name}=http://127.0.0.1:{port}" for name, port in PORTS.items()],
+        "--operator-key-file=/etc/dormouse/secrets/operator-key", "--apns=https://127.0.0.1:2197",
+        "--ca=/var/lib/dormouse/push/apns/ca.pem", "--pushes-per-minute=60", check=False)
+    say("fleet: " + " ".join(text.split()[-28:]))
+    expect("PASSED" in text and re.search(r"\berrors +0\b", text), f"the fleet had errors: {text[-1000:]}")
+    key = (root / "etc/dormouse/secrets/operator-key").read_text()
+    status, answer = services["ops"].get("/v1/log/check", Authorization=f"Bearer {key}")
+    expect(status == 200 and json.loads(answer).get("sound") is True, f"the log is not sound: {status} {answer}")
+    say("log: sound")
+    for service in services.values():
+        for fault in service.stop():
+            expect(False, fault)
+    say("all services stopped")
+
+
+def files():
+    """The paths of the root without those of other packages, and the digests of the settings."""
+    found = {}
+    for folder, names, leaves in os.walk(root.path):
+        place = pathlib.Path(folder).relative_to(root.path)
+        names[:] = [name for name in names if str(place / name) not in OTHERS]
+        for path in [place / name for name in names + leaves]:
+            found[str(path)] = digest(root.path / path) if path.parts[0] == "etc" else ""
+    return {path: found[path] for path in found if path not in BACKUPS}
+
+
+def in_cluster():
+    """The databases and the roles of PostgreSQL."""
+    query = "SELECT 'database ' || datname FROM pg_database UNION ALL SELECT 'role ' || rolname FROM pg_roles"
+    return set(root.as_postgres("psql", "-XAt", "--dbname=postgres", "--command", query).splitlines())
+
+
+def check_purge(files_before, cluster_before):
+    guide = (root / "usr/share/doc/dormouse/README.Debian").read_text()
+    root.apt("purge", "dormouse")
+    left = sorted({path for path, _ in files().items() ^ files_before.items()})
+    expect(not left, f"files differ after the purge: {left}")
+    say(f"purged; these remain, as README.Debian says: {', '.join(sorted(in_cluster() - cluster_before))}")
+    commands = re.search(r"remove them too.*?\n\n((?: {7}.*\n)+)", guide, re.DOTALL)
+    if commands:
+        root.run("sh", "-euc", commands[1])
+    left = in_cluster() - cluster_before
+    expect(not left, f"the commands of README.Debian leave {left}")
+    say("database and roles: removed by the commands of README.Debian")
+
+
+def inside():
+    """Checks the package in the root."""
+    shutil.copytree(pathlib.Path(options.inside, "files"), root / "srv", dirs_exist_ok=True)
+    root.apt("update")
+    root.apt("install", "--download-only", package, "postgresql", "systemd")
+    say(f"clean root: {root.suite}")
+    go_offline()
+    check_programs()
+    root.apt("install", "postgresql", "systemd")
+    root.run("service", "postgresql", "start")
+    before = files(), in_cluster()
+    root.apt("install", package)
+    check_units()
+    check_setup()
+    root.run("systemctl", "enable", "dormouse.target")
+    check_services()
+    check_purge(*before)
+    root.run("service", "postgresql", "stop")
+    pathlib.Path(options.inside, "faults").write_text(json.dumps(faults))
+
+
+def outside(temporary):
+    """Makes and checks the release files, then runs this script again inside of new namespaces."""
+    os.chmod(temporary, 0o755)
+    make_files(pathlib.Path(temporary, "files"))
+    check_files(pathlib.Path(temporary, "files"))
+    libraries = ["--libraries", options.libraries] if options.libraries else []
+    status = enter(sys.executable, __file__, "--inside", temporary, "--begun", str(options.begun), *libraries)
+    if status != 0:
+        raise SystemExit(status)
+    faults.extend(json.loads(pathlib.Path(temporary, "faults").read_text()))
+
+
+if options.inside:
+    end_with_caller()
+    root = Root(pathlib.Path(options.inside, "root"), options.libraries)
+    package = f"/srv/{next(pathlib.Path(options.inside, 'files').glob('*.deb')).name}"
+    inside()
+    os._exit(0)
+if not is_possible() or not shutil.which("lintian"):
+    print("skipped: no root rights, no unshare, or no mmdebstrap and lintian")
+    raise SystemExit(0)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, lambda number, frame: sys.exit(128 + number))
+with tempfile.TemporaryDirectory(prefix="dormouse-package-") as temporary:
+    outside(temporary)
+if faults:
+    raise SystemExit("\n".join(faults))
+say("no faults")
