@@ -29,6 +29,8 @@ public struct LogStream: AsyncSequence, Sendable {
 
     let tail: LogTail
     let selection: LogSelection
+    /// The types of the events; nil for any.
+    var types: Set<String>?
     let start: [Int: Int]
     let isMarked: Bool
 
@@ -38,6 +40,7 @@ public struct LogStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let tail: LogTail
         let selection: LogSelection
+        let types: Set<String>?
         let isMarked: Bool
         /// The position of the replay.
         var positions: [Int: Int]
@@ -55,6 +58,7 @@ public struct LogStream: AsyncSequence, Sendable {
 
         init(_ stream: LogStream) {
             (tail, selection, isMarked) = (stream.tail, stream.selection, stream.isMarked)
+            types = stream.types
             positions = stream.start
         }
 
@@ -92,7 +96,10 @@ public struct LogStream: AsyncSequence, Sendable {
                 positions = found.positions
                 isUnmarked = isMarked
                 read = found.events[...]
-                if found.isAtHead, let joined = tail.join(selection, at: positions, isMarked: isMarked) {
+                if found.isAtHead,
+                    let joined = tail.join(
+                        selection, of: types, at: positions, isMarked: isMarked)
+                {
                     live = joined.steps.makeAsyncIterator()
                     taken = joined.taken
                 }

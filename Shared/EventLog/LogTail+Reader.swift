@@ -31,6 +31,8 @@ extension LogTail {
     /// A live reader.
     struct Reader {
         let selection: LogSelection
+        /// The types of its events; nil for any.
+        let types: Set<String>?
         /// The offset of each partition up to which it has the events.
         let from: [Int: Int]
         let continuation: Live.Steps.Continuation
@@ -46,7 +48,10 @@ extension LogTail {
         /// The position of the last mark.
         private var mark: PositionVector
 
-        init(selection: LogSelection, from: [Int: Int], continuation: Live.Steps.Continuation) {
+        init(
+            selection: LogSelection, types: Set<String>?, from: [Int: Int], continuation: Live.Steps.Continuation
+        ) {
+            self.types = types
             (self.selection, self.from, self.continuation) = (selection, from, continuation)
             mark = from
         }

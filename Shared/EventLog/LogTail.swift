@@ -35,6 +35,13 @@ public final class LogTail: Service {
         var touched: Set<Int> = []
         /// The readers with events that are not sent yet.
         var handed: Set<Int> = []
+
+        /// Whether a reader of a partition may want events of these types.
+        func awaits(_ types: Set<String>, in partition: Int) -> Bool {
+            guard let followed = followed[partition] else { return false }
+            return !followed.keyed.isEmpty
+                || followed.others.contains { readers[$0]?.types.map { !$0.isDisjoint(with: types) } ?? true }
+        }
     }
 
     /// The number of partitions of the log.
@@ -44,6 +51,8 @@ public final class LogTail: Service {
     /// The shortest interval between two reads of the log. Meanwhile events gather.
     let pace: Duration
     let pool: ConnectionPool
+    /// The interval between two looks at all followed partitions. A wake-up may be lost.
+    private let pollInterval: Duration
     private let logger: Logger
     private let state = Mutex(State())
     private let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -52,10 +61,12 @@ public final class LogTail: Service {
     ///   - partitions: the number of partitions of the log.
     ///   - updates: the source of wake-ups.
     ///   - pace: the shortest interval between two reads. The first event after a silence does not wait for it.
+    ///   - pollInterval: the interval between two looks at all followed partitions.
     public init(
         pool: ConnectionPool, partitions: Int, updates: WakeUpReceiver, markInterval: Duration = .seconds(10),
-        pace: Duration = .zero, logger: Logger
+        pace: Duration = .zero, pollInterval: Duration = .milliseconds(500), logger: Logger
     ) {
+        self.pollInterval = pollInterval
         self.pool = pool
         self.partitions = partitions
         self.markInterval = markInterval
@@ -64,7 +75,7 @@ public final class LogTail: Service {
         updates.follow { [weak self] updates in
             switch updates {
             case .everything: self?.look(at: nil)
-            case .wakeUp(let wakeUp): self?.look(at: wakeUp.partitions)
+            case .wakeUp(let wakeUp): self?.look(at: wakeUp.partitions, for: wakeUp.types)
             case .clock, .settling: break
             }
         }
@@ -89,6 +100,15 @@ public final class LogTail: Service {
         LogStream(tail: self, selection: .matching(isWanted), start: start, isMarked: isMarked)
     }
 
+    /// Returns the events of some types in partitions, after an offset in each, then live. If all readers of a process
+    /// name their types, other events cause no read: the poll passes over them.
+    ///
+    /// - Parameter types: the types of the events.
+    public func events(in start: [Int: Int], of types: Set<String>) -> LogStream {
+        LogStream(
+            tail: self, selection: .matching { types.contains($0.type) }, types: types, start: start, isMarked: false)
+    }
+
     /// Returns a page of the present events of one aggregate after an offset, oldest first.
     ///
     /// - Returns: the events, the offset up to which they are complete, and whether that is the head.
@@ -99,6 +119,9 @@ public final class LogTail: Service {
         let found = try await replay(.key(key), after: [partition: offset])
         return (found.events, found.positions[partition, default: offset], found.isAtHead)
     }
+
+    /// The number of reads so far, with the last one of each wake-up, which finds no partition.
+    package var passes: Int { state.withLock(\.passes) }
 
     /// Returns the head of every partition.
     public func heads() async throws(PostgresError) -> [Int: Int] {
@@ -113,17 +136,20 @@ public final class LogTail: Service {
                     for await _ in self.signal.stream { await self.read() }
                 }
                 group.addTask {
-                    // A wake-up may be lost.
-                    while (try? await Task.sleep(for: .milliseconds(500))) != nil { await self.poll() }
+                    while (try? await Task.sleep(for: self.pollInterval)) != nil { await self.poll() }
                 }
                 await group.waitForAll()
             }
         }
     }
 
-    private func look(at touched: [Int]?) {
+    /// - Parameters:
+    ///   - touched: the partitions with new events; nil for all.
+    ///   - types: the types of these events; nil if unknown.
+    private func look(at touched: [Int]?, for types: Set<String>? = nil) {
         let isNeeded = state.withLock { state in
-            let wanted = touched.map { Set($0).intersection(state.followed.keys) } ?? Set(state.followed.keys)
+            var wanted = touched.map { Set($0).intersection(state.followed.keys) } ?? Set(state.followed.keys)
+            if let types { wanted = wanted.filter { state.awaits(types, in: $0) } }
             state.touched.formUnion(wanted)
             return !wanted.isEmpty
         }
@@ -226,7 +252,9 @@ public final class LogTail: Service {
     }
 
     /// Joins a reader that has all events up to `positions`; nil if the tail is ahead, so that it must replay more.
-    func join(_ selection: LogSelection, at positions: [Int: Int], isMarked: Bool) -> Live? {
+    func join(
+        _ selection: LogSelection, of types: Set<String>?, at positions: [Int: Int], isMarked: Bool
+    ) -> Live? {
         let joined: Live? = state.withLock { state in
             guard positions.allSatisfy({ state.followed[$0.key].map(\.position) ?? $0.value <= $0.value }) else {
                 return nil
@@ -235,7 +263,7 @@ public final class LogTail: Service {
             let (steps, continuation) = Live.Steps.makeStream(bufferingPolicy: .unbounded)
             state.joined += 1
             let id = state.joined
-            let reader = Reader(selection: selection, from: positions, continuation: continuation)
+            let reader = Reader(selection: selection, types: types, from: positions, continuation: continuation)
             state.readers[id] = reader
             if isMarked { state.marked.insert(id) }
             for (partition, position) in positions {

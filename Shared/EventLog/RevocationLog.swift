@@ -14,7 +14,8 @@ public struct Revocations: Sendable, Equatable {
 
 /// The revocations of tokens, from the log and from a table that outlives its retention.
 public struct RevocationLog: Sendable {
-    private static let types = [LifecycleEvent.DeviceRevoked.type, LifecycleEvent.DeviceDeregistered.type]
+    /// The types of the events that revoke tokens.
+    public static let types = [LifecycleEvent.DeviceRevoked.type, LifecycleEvent.DeviceDeregistered.type]
     private static let chunk = 500
 
     private let pool: ConnectionPool

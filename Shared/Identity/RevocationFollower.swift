@@ -42,7 +42,16 @@ public final class RevocationFollower: Service {
         self.partitions = partitions
         self.storesRevocations = storesRevocations
         self.logger = logger
-        updates.follow { [signal] updates in if updates != .clock { signal.continuation.yield() } }
+        updates.follow { [signal] update in if Self.isOfInterest(update) { signal.continuation.yield() } }
+    }
+
+    /// Whether there may be new revocations.
+    private static func isOfInterest(_ update: WakeUpReceiver.LogUpdate) -> Bool {
+        switch update {
+        case .everything: true
+        case .wakeUp(let wakeUp): wakeUp.types.map { !$0.isDisjoint(with: RevocationLog.types) } ?? true
+        case .clock, .settling: false
+        }
     }
 
     /// Reads all revocations up to the head of the log. The service must not serve requests before this returns.

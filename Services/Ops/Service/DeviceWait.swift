@@ -133,7 +133,7 @@ extension LogTail {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 do {
-                    for try await _ in self.events(in: positions, where: { types.contains($0.type) }) { return }
+                    for try await _ in self.events(in: positions, of: types) { return }
                 } catch TailError.slowReader {
                     // Too many events at once: the caller reads them from the database.
                 }

@@ -171,6 +171,31 @@ import Timeline
         }
     }
 
+    @Test func `a reader that names its types causes no read of other events`() async throws {
+        try await withTail(pollInterval: .seconds(3600)) { fixture, runtime, tail in
+            let partition = AggregateKey.device("a").partition(of: fixture.partitions)
+            var named = tail.events(in: [partition: 0], of: ["other.thing.pinged"]).makeAsyncIterator()
+            try await fixture.append(to: "a")
+            #expect(try await named.next()?.offset == 1)
+            let other = LogTail(
+                pool: fixture.pool, partitions: fixture.partitions, updates: runtime.updates, logger: fixture.logger)
+            try await ServiceGroup(services: [other], logger: fixture.logger).run {
+                var all = other.events(of: .device("a"), after: 1).makeAsyncIterator()
+                let before = tail.passes
+                for offset in 2...21 {
+                    _ = try await runtime.submit(.add(1, to: "a"))
+                    // When this reader has the event, the wake-up has reached both tails.
+                    #expect(try await all.next()?.offset == offset)
+                }
+                // The first reader may still have been joining.
+                #expect(tail.passes - before < 5)
+            }
+            try await fixture.append(to: "a")
+            // The counter has also counted the first ping.
+            #expect(try await named.next()?.offset == 23)
+        }
+    }
+
     private func offsets(_ tail: LogTail, _ count: Int) async throws -> [Int] {
         var offsets: [Int] = []
         for try await event in tail.events(of: .device("a"), after: 0) {
@@ -181,15 +206,14 @@ import Timeline
     }
 
     private func withTail(
-        markInterval: Duration = .seconds(10),
+        markInterval: Duration = .seconds(10), pollInterval: Duration = .milliseconds(500),
         _ body: @Sendable @escaping (RuntimeFixture, DurableRuntime<Counter>, LogTail) async throws -> Void
     ) async throws {
         let fixture = try await RuntimeFixture()
         try await fixture.running { runtime in
             let tail = LogTail(
                 pool: fixture.pool, partitions: fixture.partitions, updates: runtime.updates,
-                markInterval: markInterval,
-                logger: fixture.logger)
+                markInterval: markInterval, pollInterval: pollInterval, logger: fixture.logger)
             let group = ServiceGroup(services: [tail], logger: fixture.logger)
             try await group.run { try await body(fixture, runtime, tail) }
         }

@@ -14,9 +14,8 @@ struct FleetNotifications: AsyncSequence, Sendable {
     private let devices: FleetConnections
 
     init(_ tail: LogTail, after start: [Int: Int], _ devices: FleetConnections) {
-        events = tail.events(in: start) { event in
-            event.type == PushEvent.NotificationDelivered.type || FleetConnections.types.contains(event.type)
-        }
+        events = tail.events(
+            in: start, of: FleetConnections.types.union([PushEvent.NotificationDelivered.type]))
         self.start = start
         self.devices = devices
     }

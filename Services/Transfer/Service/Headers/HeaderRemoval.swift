@@ -23,7 +23,7 @@ struct HeaderRemoval: Service {
                 do {
                     let start = try await start(after: positions)
                     positions = start
-                    for try await event in tail.events(in: start, where: { Self.followed.contains($0.type) }) {
+                    for try await event in tail.events(in: start, of: Self.followed) {
                         try await note(event)
                         positions?[event.partition] = event.offset
                     }

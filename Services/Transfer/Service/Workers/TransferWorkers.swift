@@ -121,7 +121,7 @@ final class TransferWorkers: Service {
                 let heads = try await parts.tail.heads()
                 wantsScan.store(true, ordering: .relaxed)
                 looks.continuation.yield()
-                for try await event in parts.tail.events(in: heads, where: { Self.followed.contains($0.type) }) {
+                for try await event in parts.tail.events(in: heads, of: Self.followed) {
                     try note(event)
                 }
             } catch {
