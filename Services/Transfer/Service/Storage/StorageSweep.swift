@@ -79,6 +79,8 @@ struct StorageSweep: Service {
             let due = try await storage.names(in: folder.trash, unchangedFor: rules.trashAge)
             guard !due.contains(Self.note) else { return false }
         } else {
+            // A full disk has no space for the note. Then the sweep fails, but operators need the alert.
+            metrics.set(.sweepRefused, to: Double(leftovers), ["folder": folder.rawValue])
             _ = try await storage.create(Self.note, in: folder.trash)
         }
         logger.error(
