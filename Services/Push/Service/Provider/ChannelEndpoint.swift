@@ -28,7 +28,9 @@ extension ProviderEndpoint {
                 try asked.requireApp(of: grant, channels.feature)
             }
             let requester = Requester(traceparent: traceparent, actor: grant.actor)
-            var answer = try await answer(asked, request, requestID, requester)
+            var answer = try await slots.hold(grant.actor) { () async throws(APNsReason) -> ProviderAnswer in
+                try await self.answer(asked, request, requestID, requester)
+            }
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer
         } catch {

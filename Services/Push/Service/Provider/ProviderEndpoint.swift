@@ -48,6 +48,7 @@ struct ProviderEndpoint: Sendable {
     let failures: FailedCredentials
     let logger: Logger
     let rates = TokenRates()
+    var slots = ProviderSlots()
     private let located = Located()
 
     func answer(_ request: ProviderRequest, on connection: ProviderConnection, traceparent: String?) async
@@ -69,7 +70,9 @@ struct ProviderEndpoint: Sendable {
             }
             guard let token = PushToken(text) else { throw .badDeviceToken }
             guard rates.admit(token, now: real.now) else { throw .tooManyRequests }
-            return try await deliver(draft, to: token, Requester(traceparent: traceparent, actor: grant.actor))
+            return try await slots.hold(grant.actor) { () async throws(APNsReason) -> ProviderAnswer in
+                try await deliver(draft, to: token, Requester(traceparent: traceparent, actor: grant.actor))
+            }
         } catch {
             return .refused(error, apnsID: apnsID)
         }
