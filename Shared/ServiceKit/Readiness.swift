@@ -51,6 +51,8 @@ public final class Readiness: Service {
     private let metrics: Metrics
     private let logger: Logger
     private let state: Mutex<State>
+    /// Ends when the process is ready for the first time.
+    private let start = AsyncStream<Never>.makeStream()
 
     /// Creates a readiness that is false until the first verdict.
     public init(_ checks: [HealthCheck] = [], metrics: Metrics, logger: Logger) {
@@ -81,6 +83,9 @@ public final class Readiness: Service {
         }
     }
 
+    /// Waits until the process is ready for the first time, or until the task is cancelled. One task may wait.
+    func becomesReady() async { for await _ in start.stream {} }
+
     /// Makes the process permanently not ready, before it ends.
     public func drain() { state.withLock { $0.isDraining = true } }
 
@@ -108,6 +113,7 @@ public final class Readiness: Service {
             return before
         }
         tell(results, after: before)
+        if isReady { start.continuation.finish() }
     }
 
     /// Runs until graceful shutdown or cancellation.
@@ -148,5 +154,24 @@ struct Drain: Service {
         try? await gracefulShutdown()
         readiness.drain()
         try? await Task.sleep(for: duration)
+    }
+}
+
+/// Tells once that the service is ready. Its server may listen before that.
+struct Announcement: Service {
+    /// Has the port of the server as soon as it listens.
+    let ports: AsyncStream<Int>
+    let readiness: Readiness?
+    let tell: @Sendable (_ port: Int) -> Void
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            for await port in ports {
+                await readiness?.becomesReady()
+                if !Task.isCancelled { tell(port) }
+            }
+        }
+        // A service that ends would end the group.
+        try? await gracefulShutdown()
     }
 }

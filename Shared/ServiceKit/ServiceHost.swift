@@ -7,7 +7,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 public import ServiceLifecycle
-public import UnixSignals
+import UnixSignals
 
 /// Runs a service: its own loops, then the HTTP server.
 public struct ServiceHost: Sendable {
@@ -47,25 +47,32 @@ public struct ServiceHost: Sendable {
 
     /// Returns the loops and the server as one group.
     ///
-    /// - Parameter ready: called once with the port of the server.
-    public func group(
-        signals: [UnixSignal] = [], ready: @escaping @Sendable (Int) async -> Void
+    /// - Parameter listening: called once with the port of the server, before it accepts connections.
+    public func group(listening: @escaping @Sendable (Int) async -> Void) -> ServiceGroup {
+        group(signals: [], more: [], listening: listening)
+    }
+
+    private func group(
+        signals: [UnixSignal], more: [any Service], listening: @escaping @Sendable (Int) async -> Void
     ) -> ServiceGroup {
         let connections = ConnectionCount()
         let server = Application(
             responder: responder, server: builder(counting: connections),
             configuration: .init(
                 address: .hostname(configuration.host, port: configuration.port), backlog: Self.backlog),
-            onServerRunning: { channel in await ready(channel.localAddress?.port ?? configuration.port) },
+            onServerRunning: { channel in await listening(channel.localAddress?.port ?? configuration.port) },
             logger: logger)
         let warnings: [any Service] = configuration.isInsecure ? [InsecureWarning(logger: logger)] : []
         let drains: [any Service] = [readiness].compactMap { $0 }.map {
             Drain(readiness: $0, duration: configuration.drainTime)
         }
+        var all = services + warnings
+        all.append(MemoryReturn(connections: connections, logger: logger))
+        if let certificate { all.append(certificate) }
+        all += more
+        all.append(server)
         var settings = ServiceGroupConfiguration(
-            services: services + warnings + [MemoryReturn(connections: connections, logger: logger)]
-                + [certificate].compactMap { $0 } + [server] + drains,
-            gracefulShutdownSignals: signals, logger: logger)
+            services: all + drains, gracefulShutdownSignals: signals, logger: logger)
         settings.maximumGracefulShutdownDuration = configuration.drainTime + configuration.shutdownTimeout
         return ServiceGroup(configuration: settings)
     }
@@ -79,7 +86,7 @@ public struct ServiceHost: Sendable {
             tls: certificate.map { certificate in { @Sendable in certificate.context } }, http2: http2)
     }
 
-    /// Runs until SIGTERM or SIGINT, and prints one line on standard output when the service is ready.
+    /// Runs until SIGTERM or SIGINT. Prints one line on standard output when `/readyz` first answers 200.
     ///
     /// At shutdown it serves requests for `DRAIN_SECONDS` more, with 503 from `/readyz`. Then it finishes the requests
     /// in progress within `SHUTDOWN_TIMEOUT` seconds.
@@ -87,9 +94,14 @@ public struct ServiceHost: Sendable {
     /// - Throws: ``StartupError`` if the port is not available, else the error of a service.
     public func run() async throws {
         let scheme = certificate == nil ? "http" : "https"
-        let group = group(signals: [.sigterm, .sigint]) { port in
+        let ports = AsyncStream<Int>.makeStream()
+        let announcement = Announcement(ports: ports.stream, readiness: readiness) { port in
             let address = "\(scheme)://\(configuration.host):\(port)"
             FileHandle.standardOutput.write(Data("\(name) is ready on \(address)\n".utf8))
+        }
+        let group = group(signals: [.sigterm, .sigint], more: [announcement]) { port in
+            ports.continuation.yield(port)
+            ports.continuation.finish()
         }
         do {
             try await tryPort()

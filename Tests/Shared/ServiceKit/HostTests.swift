@@ -3,7 +3,7 @@ import Hummingbird
 import Identity
 import Logging
 import Records
-import ServiceKit
+@testable import ServiceKit
 import ServiceLifecycle
 import Synchronization
 import Telemetry
@@ -123,6 +123,31 @@ import Testing
         #expect(await judged() == [true])
         readiness.drain()
         #expect(await judged() == [false])
+    }
+
+    @Test func `a service announces itself when it is ready, not when it listens`() async throws {
+        let isBroken = Atomic(true)
+        let readiness = Readiness(
+            [HealthCheck("database") { isBroken.load(ordering: .relaxed) ? "it fails" : nil }],
+            metrics: Metrics(), logger: Logger(label: "naps") { _ in SwiftLogNoOpLogHandler() })
+        let ports = AsyncStream<Int>.makeStream()
+        let told = Mutex<[Int]>([])
+        let announcement = Announcement(ports: ports.stream, readiness: readiness) { port in
+            told.withLock { $0.append(port) }
+        }
+        let running = Task { try await announcement.run() }
+        ports.continuation.yield(8081)
+        ports.continuation.finish()
+        for _ in 0..<3 {
+            await readiness.judge()
+            await Task.yield()
+        }
+        #expect(told.withLock { $0 } == [], "it listens, but is not ready")
+        isBroken.store(false, ordering: .relaxed)
+        await readiness.judge()
+        try await eventually(describe: "the service is announced") { told.withLock { $0 } == [8081] }
+        running.cancel()
+        try await running.value
     }
 
     @Test func `requests are answered while readyz announces the shutdown`() async throws {
