@@ -65,11 +65,20 @@ extension Metric {
     public static let stateCacheBytes = Metric(
         "dormouse_state_cache_bytes", "Approximate memory of cached states, in bytes.", .gauge)
     public static let statesOutdated = Metric(
-        "dormouse_states_outdated", "States of an older version that this process must still upgrade.", .gauge)
+        "dormouse_states_outdated", "States in another form than the wanted one, which this process must still change.",
+        .gauge)
     public static let statesUpgraded = Metric(
-        "dormouse_states_upgraded_total", "States of an older version that this process has upgraded.", .counter)
+        "dormouse_states_upgraded_total", "States whose form this process has changed.", .counter)
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not include yet.", .gauge)
+    public static let postgresConnections = Metric(
+        "dormouse_postgres_connections", "Connections of all clients to the server of PostgreSQL.", .gauge)
+    public static let postgresConnectionsLimit = Metric(
+        "dormouse_postgres_connections_limit", "The most connections of clients that are no superusers.", .gauge)
+    public static let postgresDatabaseBytes = Metric(
+        "dormouse_postgres_database_bytes", "Size of the database on disk, without its write-ahead log.", .gauge)
+    public static let postgresTransactionAge = Metric(
+        "dormouse_postgres_transaction_age", "Transactions since the oldest one that is not frozen yet.", .gauge)
     public static let logOverdue = Metric(
         "dormouse_log_overdue_seconds", "Seconds by which the oldest day of the log is older than the retention.",
         .gauge)

@@ -89,6 +89,7 @@ public struct Ops: ServiceProgram {
                     LagGauge(
                         queries: LogQueries(pool: pool, partitions: tail.partitions), metrics: metrics,
                         retentionDays: retentionDays),
+                    ServerGauges(pool: pool, metrics: metrics),
                 ])
             await reads?.pool.close()
         }
