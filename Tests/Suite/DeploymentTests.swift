@@ -169,7 +169,7 @@ import Testing
     /// Each document matches the schema of Kubernetes. Commands, probes and restrictions equal docker-compose.yml.
     /// Network policies allow only the needed connections. The table of metrics has the metrics of autoscalers.
     @Test func `the manifests match Kubernetes and the compose file`() async throws {
-        #expect(try await faults(ofManifestsIn: Self.manifests).isEmpty)
+        #expect(try await faults(ofManifestsIn: Self.manifests) == [])
     }
 
     /// A file of the manifests, a text in it, and a text in its place that is a fault.

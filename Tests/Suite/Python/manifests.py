@@ -160,18 +160,24 @@ for name, document in running.items():
     paths = {variable: value for variable, value in {**common, **given}.items() if value.startswith("/")}
     for variable, value in paths.items():
         secret = re.fullmatch(r"/run/secrets/(.+)", value)
-        if name not in ("migrate", "maintain") and (secret[1] not in secrets if secret else value not in mounts):
+        places = {value, value.rpartition("/")[0]}
+        is_mounted = secret[1] in secrets if secret else places & mounts.keys()
+        if name not in ("migrate", "maintain") and not is_mounted:
             fault(f"{name}: {variable} is {value}, which is not mounted")
 
-    # The values are those of docker-compose.yml, except for the name of the gateway and TLS to the database.
+    # The values are those of docker-compose.yml, except for the name of the gateway and TLS to the database. The
+    # certificate of the provider endpoint is a secret here, and no development authority makes one.
+    own_certificate = {"APNS_TLS_CERTIFICATE", "APNS_TLS_KEY"} if name == "push" else set()
     composed = {key: default(value) for key, value in compose["services"][name].get("environment", {}).items()}
     # An ingress sends no PROXY header, so all clients have its address.
     composed |= {"CONNECTIONS_PER_ADDRESS": "0", "FAILED_CREDENTIALS_PER_SECOND": "0"}
     for variable, value in {**common, **given}.items():
-        if variable in secured or name in ("migrate", "maintain") and variable not in composed:
+        if variable in {*own_certificate, *secured} or name in ("migrate", "maintain") and variable not in composed:
             continue
         if value != composed.get(variable, "").replace("//gateway:", f"//{name}:"):
             fault(f"{name}: {variable} is {value}, and {composed.get(variable)} in docker-compose.yml")
+    if not own_certificate <= given.keys():
+        fault(f"{name}: has no certificate for providers")
     command = [word.replace("$$", "$") for word in compose["services"][name]["command"]]
     if container["command"] != command:
         fault(f"{name}: its command differs from docker-compose.yml")
@@ -351,7 +357,8 @@ for name, policy in policies.items():
             fault(f"network policy {name}: its {way} has no effect")
         for rule in spec.get(way, []):
             for peer in rule[side]:
-                others = chosen(peer.get("podSelector", {})) if "namespaceSelector" not in peer else {"outside"}
+                is_outside = "namespaceSelector" in peer or peer.get("ipBlock", {}).get("cidr", "").startswith("169.254.")
+                others = {"outside"} if is_outside else chosen(peer.get("podSelector", {}))
                 if not others:
                     fault(f"network policy {name}: {peer} matches no pod")
                 for port in rule["ports"]:
