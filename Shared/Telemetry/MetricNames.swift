@@ -65,10 +65,9 @@ extension Metric {
     public static let stateCacheBytes = Metric(
         "dormouse_state_cache_bytes", "Approximate memory of cached states, in bytes.", .gauge)
     public static let statesOutdated = Metric(
-        "dormouse_states_outdated", "States in another form than the wanted one, which this process must still change.",
-        .gauge)
+        "dormouse_states_outdated", "States of an older version that this process must still upgrade.", .gauge)
     public static let statesUpgraded = Metric(
-        "dormouse_states_upgraded_total", "States whose form this process has changed.", .counter)
+        "dormouse_states_upgraded_total", "States of an older version that this process has upgraded.", .counter)
     public static let eventsUncounted = Metric(
         "dormouse_events_uncounted", "Events in the log that the statistics do not include yet.", .gauge)
     public static let postgresConnections = Metric(
