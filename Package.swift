@@ -275,7 +275,7 @@ targets += [
         "SuiteTests", "Suite",
         durable + machines + client + [
             "lifecycle", "fetch", "push", "transfer", "ops", "fleet", "RandomScenarios", "playscenario", "Attack",
-            "Crypto", "JWTKit", "NIOPosix", "NIOSSL", "Simulation", "Scenarios",
+            "Crypto", "NIOPosix", "NIOSSL", "Simulation", "Scenarios",
         ], resources: [.copy("Python")]),
 ]
 

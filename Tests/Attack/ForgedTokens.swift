@@ -10,7 +10,7 @@ enum ForgedTokens {
     static func device(like token: String, number: Int) -> String {
         let parts = token.split(separator: ".")
         guard parts.count == 3 else { return token }
-        let unknown = text(#"{"alg":"ES256","kid":"forged-\#(number)","typ":"JWT"}"#.utf8)
+        let unknown = #"{"alg":"ES256","kid":"forged-\#(number)","typ":"JWT"}"#.utf8.inBase64URL
         let head = number.isMultiple(of: 2) ? String(parts[0]) : unknown
         return "\(head).\(parts[1]).\(signature)"
     }
@@ -20,15 +20,11 @@ enum ForgedTokens {
     /// - Parameter key: the id of a registered key of the team.
     static func provider(of team: String, key: String, number: Int) -> String {
         let id = number.isMultiple(of: 2) ? key : String(format: "FORGED%04d", number % 10_000)
-        let head = text(#"{"alg":"ES256","kid":"\#(id)"}"#.utf8)
-        let claims = text(#"{"iss":"\#(team)","iat":\#(Int(Date().timeIntervalSince1970))}"#.utf8)
+        let head = #"{"alg":"ES256","kid":"\#(id)"}"#.utf8.inBase64URL
+        let claims = #"{"iss":"\#(team)","iat":\#(Int(Date().timeIntervalSince1970))}"#.utf8.inBase64URL
         return "\(head).\(claims).\(signature)"
     }
 
     /// A signature of the right length, with random bytes.
-    private static var signature: String { text((0..<64).map { _ in UInt8.random(in: 0...255) }) }
-
-    private static func text(_ bytes: some Sequence<UInt8>) -> String {
-        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
+    private static var signature: String { (0..<64).map { _ in UInt8.random(in: 0...255) }.inBase64URL }
 }

@@ -1,28 +1,15 @@
-import Crypto
-import Foundation
 import NIOHTTP1
 import Records
-import Synchronization
 import TestSupport
 
 /// A provider of notifications with a key of its own, over HTTP/1.1 and over HTTP/2 with TLS.
 final class Provider: Sendable {
-    private static let team = "TEAMTEAM01"
-    private static let keyID = "KEYKEYKEY1"
-    /// APNs accepts a token for an hour, and a renewed one after 20 minutes at the earliest.
-    private static let renewal = Duration.seconds(30 * 60)
-
-    private let key = P256.Signing.PrivateKey()
-    private let bearer = Mutex<(text: String, made: ContinuousClock.Instant)?>(nil)
+    private let token = ProviderToken()
 
     /// Registers the key with `push`, and waits until every replica accepts it.
     func register(_ suite: AttackedSuite, _ client: AttackClient) async throws {
-        let document: JSON = [
-            "keyID": .string(Self.keyID), "teamID": .string(Self.team), "environment": "sandbox",
-            "publicKey": .string(key.publicKey.pemRepresentation),
-        ]
         let replicas = suite.replicas(of: .push)
-        try await client.require(Call(.POST, "/v1/provider-keys", document), to: replicas[0].directAddress)
+        try await client.require(Call(.POST, "/v1/provider-keys", token.registration), to: replicas[0].directAddress)
         // The endpoint checks the key before the device token, so an unknown device token suffices.
         let call = Call(
             .POST, "/3/device/" + String(repeating: "0", count: 64), body: Array(#"{"aps":{"alert":"a"}}"#.utf8),
@@ -65,23 +52,5 @@ final class Provider: Sendable {
     }
 
     /// The value of the `authorization` header.
-    var authorization: String { "bearer \(token)" }
-
-    /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).
-    private var token: String {
-        bearer.withLock { bearer in
-            if let bearer, bearer.made.duration(to: .now) < Self.renewal { return bearer.text }
-            let claims = #"{"iss":"\#(Self.team)","iat":\#(Int(Date().timeIntervalSince1970))}"#
-            let signed =
-                Self.text(#"{"alg":"ES256","kid":"\#(Self.keyID)"}"#.utf8) + "." + Self.text(claims.utf8)
-            let signature = try? key.signature(for: Data(signed.utf8)).rawRepresentation
-            let text = signed + "." + Self.text(signature ?? Data())
-            bearer = (text, .now)
-            return text
-        }
-    }
-
-    private static func text(_ bytes: some Sequence<UInt8>) -> String {
-        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-    }
+    var authorization: String { "bearer \(token.text)" }
 }

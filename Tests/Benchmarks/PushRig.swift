@@ -1,5 +1,5 @@
 import AsyncHTTPClient
-import Crypto
+import Attack
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -18,6 +18,7 @@ final class PushRig: Sendable {
     let service: ChildProcess
     /// A provider's token.
     let bearer: String
+    private let provider = ProviderToken()
     private let cluster: PrivateCluster
     private let lifecycle: ChildProcess
     private let lifecycleAddress: String
@@ -39,8 +40,6 @@ final class PushRig: Sendable {
         return rig
     }
 
-    private let key: P256.Signing.PrivateKey
-
     private init(
         _ cluster: PrivateCluster, _ url: String, _ lifecycle: ChildProcess, _ lifecyclePort: Int,
         _ service: ChildProcess, _ port: Int, apns: String, _ folder: URL
@@ -49,8 +48,7 @@ final class PushRig: Sendable {
         lifecycleAddress = "http://127.0.0.1:\(lifecyclePort)"
         push = "http://127.0.0.1:\(port)"
         self.apns = "https://localhost:\(apns)"
-        key = P256.Signing.PrivateKey()
-        bearer = Self.token(key)
+        bearer = provider.text
         var configuration = HTTPClient.Configuration()
         // Each stream needs a connection.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 20_000
@@ -74,24 +72,8 @@ final class PushRig: Sendable {
         try await cluster.destroy()
     }
 
-    /// A JSON Web Token with ES256 (RFC 7515, RFC 7518 section 3.4).
-    private static func token(_ key: P256.Signing.PrivateKey) -> String {
-        func text(_ bytes: some Sequence<UInt8>) -> String {
-            Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
-                "=", with: "")
-        }
-        let claims = #"{"iss":"TEAMTEAM01","iat":\#(Int(Date().timeIntervalSince1970))}"#
-        let signed = text(#"{"alg":"ES256","kid":"KEYKEYKEY1"}"#.utf8) + "." + text(claims.utf8)
-        let signature = try? key.signature(for: Data(signed.utf8)).rawRepresentation
-        return signed + "." + text(signature ?? Data())
-    }
-
     private func registerKey() async throws {
-        let document: JSON = [
-            "keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "publicKey": .string(key.publicKey.pemRepresentation),
-            "environment": "sandbox",
-        ]
-        try await send(.POST, push + "/v1/provider-keys", document)
+        try await send(.POST, push + "/v1/provider-keys", provider.registration)
     }
 
     /// Registers devices, 64 at a time.

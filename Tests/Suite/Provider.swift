@@ -1,5 +1,4 @@
-import Foundation
-import JWTKit
+import Attack
 import NIOCore
 import NIOHTTP1
 import Records
@@ -9,29 +8,15 @@ struct Provider: Sendable {
     /// The bundle identifier of the app of most notifications.
     static let app = "com.example.news"
 
-    private struct Claims: JWTPayload {
-        let iss: IssuerClaim
-        let iat: IssuedAtClaim
-
-        func verify(using algorithm: some JWTAlgorithm) async throws {}
-    }
-
     private let suite: RunningSuite
     let token: String
 
     /// Registers the key, and signs one token for all notifications.
     init(_ suite: RunningSuite) async throws {
         self.suite = suite
-        let key = ES256PrivateKey()
-        try await suite.call(
-            .POST, .push, "/v1/provider-keys",
-            [
-                "keyID": "KEYKEYKEY1", "teamID": "TEAMTEAM01", "environment": "sandbox",
-                "publicKey": .string(key.publicKey.pemRepresentation),
-            ])
-        let kid = JWKIdentifier(string: "KEYKEYKEY1")
-        let claims = Claims(iss: IssuerClaim(value: "TEAMTEAM01"), iat: IssuedAtClaim(value: Date()))
-        token = try await JWTKeyCollection().add(ecdsa: key, kid: kid).sign(claims, kid: kid)
+        let signer = ProviderToken()
+        try await suite.call(.POST, .push, "/v1/provider-keys", signer.registration)
+        token = signer.text
     }
 
     /// Sends a notification.
