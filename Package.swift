@@ -224,7 +224,7 @@ targets += [
 // The tests, except those that `machine` adds.
 targets += [
     tests("SupportTests", "Shared/Support", ["Records", "TestSupport", "NIOCore", "NIOPosix"]),
-    tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", "NIOCore", "NIOHTTP1"]),
+    tests("AttackTests", "Shared/Attack", ["Attack", "TestSupport", "NIOCore", "NIOHTTP1", "NIOEmbedded"]),
     tests("RecordsTests", "Shared/Records", ["Records", "MachineTesting", "Collections"]),
     tests("RecordGeneratorTests", "Shared/RecordGenerator", ["RecordGeneration"]),
     tests("ScenariosTests", "Shared/Scenarios", documents + ["Scenarios"]),

@@ -2,6 +2,9 @@ import NIOCore
 
 /// Sends a request over HTTP/1.1, and again two seconds after each answer. It finds an answer by its status line, so it
 /// expects answers one at a time.
+///
+/// A body goes on after an early answer. The next request then begins two seconds after its end, so a refusal of the
+/// request does not free the connection.
 final class RepeatedRequest: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -13,6 +16,7 @@ final class RepeatedRequest: ChannelInboundHandler {
     private var dripping: RepeatedTask?
     /// The bytes of the body that are not sent yet.
     private var left = 0
+    private var isAnswered = false
 
     /// - Parameters:
     ///   - drips: a body of which one byte is sent each second.
@@ -26,15 +30,24 @@ final class RepeatedRequest: ChannelInboundHandler {
 
     private func send(_ context: ChannelHandlerContext) {
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request())), promise: nil)
-        guard !drips.isEmpty else { return }
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         left = drips.utf8.count
-        dripping?.cancel()
+        isAnswered = false
+        guard left > 0 else { return }
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         dripping = context.eventLoop.scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { task in
             let (handler, context) = bound.value
-            handler.left -= 1
-            guard handler.left >= 0, context.channel.isActive else { return task.cancel() }
+            guard handler.left > 0, context.channel.isActive else { return task.cancel() }
             context.writeAndFlush(handler.wrapOutboundOut(ByteBuffer(string: " ")), promise: nil)
+            handler.left -= 1
+            if handler.left == 0, handler.isAnswered { handler.sendLater(context) }
+        }
+    }
+
+    private func sendLater(_ context: ChannelHandlerContext) {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.pause) {
+            let (handler, context) = bound.value
+            if context.channel.isActive { handler.send(context) }
         }
     }
 
@@ -43,12 +56,8 @@ final class RepeatedRequest: ChannelInboundHandler {
         let text = buffer.getString(at: buffer.readerIndex, length: min(12, buffer.readableBytes)) ?? ""
         guard text.hasPrefix("HTTP/1.1 "), let status = Int(text.suffix(3)), status >= 200 else { return }
         heard(status)
-        dripping?.cancel()
-        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: Self.pause) {
-            let (handler, context) = bound.value
-            if context.channel.isActive { handler.send(context) }
-        }
+        isAnswered = true
+        if left == 0 { sendLater(context) }
     }
 
     func channelInactive(context: ChannelHandlerContext) { dripping?.cancel() }
