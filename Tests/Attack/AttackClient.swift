@@ -45,17 +45,25 @@ struct Call: Sendable {
 
 /// Sends requests as an operator, without retries.
 final class AttackClient: Sendable {
-    private let http: HTTPClient
+    /// The limits of a client whose services stop and end. A stream without heartbeats for 25 s is lost.
+    private static let shortTimeouts = HTTPClient.Configuration.Timeout(connect: .seconds(3), read: .seconds(25))
 
-    /// - Parameter authority: a PEM file with the authority of the provider endpoint's certificate.
-    init(authority: String? = nil) {
+    private let http: HTTPClient
+    private let operatorKey: String
+
+    /// - Parameters:
+    ///   - authority: a PEM file with the authority of the provider endpoint's certificate.
+    ///   - timeouts: of connections, besides the time limit of each request.
+    init(
+        authority: String? = nil, operatorKey: String = AttackedSuite.operatorKey,
+        timeouts: HTTPClient.Configuration.Timeout? = nil
+    ) {
+        self.operatorKey = operatorKey
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.idleTimeout = .seconds(20)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 256
-        configuration.timeout.connect = .seconds(3)
-        // A stream without heartbeats for this long is lost.
-        configuration.timeout.read = .seconds(25)
+        configuration.timeout = timeouts ?? Self.shortTimeouts
         configuration.redirectConfiguration = .disallow
         if let authority {
             var tls = TLSConfiguration.makeClientConfiguration()
@@ -64,6 +72,9 @@ final class AttackClient: Sendable {
         }
         http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
+
+    /// Closes the connections that ``shutdown()`` has not closed, for example after the error of a test.
+    deinit { http.shutdown { _ in } }
 
     func shutdown() async throws { try await http.shutdown() }
 
@@ -76,9 +87,7 @@ final class AttackClient: Sendable {
     {
         var request = HTTPClientRequest(url: address + call.path)
         request.method = call.method
-        if authorized {
-            request.headers.add(name: "authorization", value: "Bearer \(AttackedSuite.operatorKey)")
-        }
+        if authorized { request.headers.add(name: "authorization", value: "Bearer \(operatorKey)") }
         for (name, value) in call.headers { request.headers.add(name: name, value: value) }
         request.body = call.body.map { .bytes(ByteBuffer(bytes: $0)) }
         return address.hasPrefix("https:")
@@ -98,7 +107,7 @@ final class AttackClient: Sendable {
         let (answers, continuation) = AsyncThrowingStream<Answer, any Error>.makeStream()
         Task {
             do {
-                continuation.yield(try await exchange(request, within: 60))
+                continuation.yield(try await exchange(request, within: seconds + 60))
                 continuation.finish()
             } catch { continuation.finish(throwing: error) }
         }
@@ -121,23 +130,29 @@ final class AttackClient: Sendable {
         _ call: Call, from address: String, within seconds: Int64, _ take: (ByteBuffer) -> Bool
     ) async throws {
         var request = HTTPClientRequest(url: address + call.path)
-        request.headers.add(name: "authorization", value: "Bearer \(AttackedSuite.operatorKey)")
+        request.headers.add(name: "authorization", value: "Bearer \(operatorKey)")
         for (name, value) in call.headers { request.headers.add(name: name, value: value) }
         let response = try await http.execute(request, timeout: .seconds(seconds))
         guard response.status == .ok else { throw AttackFailed("\(response.status)") }
         for try await part in response.body where !take(part) { return }
     }
 
-    /// Repeats a request that must succeed, with the same key, for up to a minute.
+    /// Repeats a request that must succeed, with the same key.
+    ///
+    /// - Parameters:
+    ///   - seconds: the longest duration of one attempt.
+    ///   - patience: the time after which it gives up.
     @discardableResult
-    func require(_ call: Call, to address: String) async throws -> Answer {
+    func require(
+        _ call: Call, to address: String, within seconds: Int64 = 10, patience: Duration = .seconds(60)
+    ) async throws -> Answer {
         var call = call
         if call.method != .GET { call.headers.append(("Idempotency-Key", UUID().uuidString)) }
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + patience
         var last = "no answer"
         while ContinuousClock.now < deadline {
             do {
-                let answer = try await send(call, to: address, within: 10)
+                let answer = try await send(call, to: address, within: seconds)
                 if answer.isSuccess { return answer }
                 last = "\(answer.status) \(answer.excerpt)"
                 guard [429, 503, 504].contains(answer.status) else { break }

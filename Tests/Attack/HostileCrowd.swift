@@ -1,3 +1,4 @@
+import Glibc
 import NIOCore
 import NIOHTTP2
 import NIOPosix
@@ -7,59 +8,11 @@ import TestSupport
 
 /// Many connections that do one hostile thing, again and again, until they are told to leave.
 ///
-/// A connection that the service closes comes back after a pause.
+/// A connection that the service closes or does not accept comes back after a pause.
 public final class HostileCrowd: Sendable {
-    /// The thing that all connections of a crowd do.
-    public enum Kind: String, CaseIterable, Sendable {
-        /// Requests with a token that nobody issued.
-        case garbageTokens = "garbage tokens"
-        /// Requests with tokens of the right form: with a wrong signature, or of a key that does not exist.
-        case forgedTokens = "forged tokens"
-        /// JSON bodies that arrive one byte a second.
-        case drippedBodies = "dripped bodies"
-        /// Files of an app and uploads that arrive one byte a second, with one device's token.
-        case drippedUploads = "dripped uploads"
-        /// Long polls with one device's token.
-        case longPolls = "long polls"
-        /// Connections to the TLS port that send nothing.
-        case silentTLS = "silent TLS"
-        /// HTTP/2 requests without a provider's token.
-        case refusedHTTP2 = "refused HTTP/2 requests"
-        /// HTTP/2 requests with providers' tokens of the right form, as `forgedTokens`.
-        case forgedProviderTokens = "forged provider tokens"
-        /// Requests for the digest of a large file.
-        case wantedDigests = "digests of a large file"
-    }
-
-    /// The ports of the suite on 127.0.0.1, and what a hostile client knows.
-    public struct Targets: Sendable {
-        public var lifecycle: Int
-        public var push: Int
-        /// The port for providers, with TLS.
-        public var apns: Int
-        public var transfer: Int
-        /// A device of the hostile client, its valid token, and its app.
-        public var device: String
-        public var token: String
-        public var app: String
-        /// The path of a large file of `transfer`.
-        public var content: String
-        /// The team and the id of a registered key of a provider.
-        public var team: String
-        public var providerKey: String
-
-        public init(
-            lifecycle: Int, push: Int, apns: Int, transfer: Int, device: String, token: String, app: String,
-            content: String, team: String, providerKey: String
-        ) {
-            (self.lifecycle, self.push, self.apns, self.transfer) = (lifecycle, push, apns, transfer)
-            (self.device, self.token, self.app, self.content) = (device, token, app, content)
-            (self.team, self.providerKey) = (team, providerKey)
-        }
-    }
-
     private struct Seen {
         var answers: [Int: Int] = [:]
+        var opened = 0
         var isOver = false
         var channels: [ObjectIdentifier: any Channel] = [:]
     }
@@ -72,14 +25,24 @@ public final class HostileCrowd: Sendable {
     public let kind: Kind
     private let targets: Targets
     private let count: Int
+    /// The addresses that the connections take in turn; none for the usual one.
+    private let sources: [SocketAddress]
     private let tls: NIOSSLContext
     private let seen = Mutex(Seen())
     /// The number of requests so far.
     private let requests = Atomic(0)
+    /// The number of attempts to connect so far.
+    private let attempts = Atomic(0)
 
-    /// - Parameter count: the number of connections.
-    public init(_ kind: Kind, count: Int, _ targets: Targets) throws {
+    /// - Parameters:
+    ///   - count: the number of connections.
+    ///   - addresses: the number of addresses from which they come, at most 250. One is 127.0.0.1, which honest callers
+    ///     have too. Several are 127.0.0.2 and those after it. A service limits the connections and the invalid
+    ///     credentials of each address.
+    public init(_ kind: Kind, count: Int, addresses: Int = 1, _ targets: Targets) throws {
         (self.kind, self.count, self.targets) = (kind, count, targets)
+        let last = addresses > 1 ? addresses + 1 : 1
+        sources = try (2..<last + 1).map { try SocketAddress(ipAddress: "127.0.0.\($0)", port: 0) }
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
         configuration.applicationProtocols = ["h2"]
@@ -91,6 +54,23 @@ public final class HostileCrowd: Sendable {
 
     /// The number of open connections.
     public var open: Int { seen.withLock { $0.channels.count } }
+
+    /// The number of connections that were opened so far.
+    public var opened: Int { seen.withLock { $0.opened } }
+
+    /// Returns the processor seconds of the threads of all crowds of this process so far.
+    public static func processorSeconds() async throws -> Double {
+        var seconds = 0.0
+        for loop in loops.makeIterator() { seconds += try await loop.submit { HostileCrowd.threadSeconds() }.get() }
+        return seconds
+    }
+
+    /// The processor seconds of the calling thread.
+    private static func threadSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
 
     /// Opens all connections, 100 at a time.
     public func gather() async throws {
@@ -116,26 +96,24 @@ public final class HostileCrowd: Sendable {
         }
     }
 
-    private var port: Int {
-        switch kind {
-        case .garbageTokens, .forgedTokens, .drippedBodies: targets.lifecycle
-        case .longPolls: targets.push
-        case .silentTLS, .refusedHTTP2, .forgedProviderTokens: targets.apns
-        case .drippedUploads, .wantedDigests: targets.transfer
-        }
-    }
-
     private func connect() -> EventLoopFuture<Void> {
         let loop = Self.loops.next()
-        return ClientBootstrap(group: loop)
+        var bootstrap = ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel.pipeline.syncOperations) }
             }
-            .connect(host: "127.0.0.1", port: port)
+        if !sources.isEmpty {
+            let number = attempts.add(1, ordering: .relaxed).newValue
+            bootstrap = bootstrap.bind(to: sources[number % sources.count])
+        }
+        return bootstrap.connect(host: "127.0.0.1", port: targets.ports[kind.target] ?? 0)
             .map { channel in
                 let id = ObjectIdentifier(channel)
                 let isOver = self.seen.withLock { seen in
-                    if !seen.isOver { seen.channels[id] = channel }
+                    if !seen.isOver {
+                        seen.channels[id] = channel
+                        seen.opened += 1
+                    }
                     return seen.isOver
                 }
                 channel.closeFuture.whenComplete { _ in self.left(id, loop) }
@@ -144,13 +122,17 @@ public final class HostileCrowd: Sendable {
     }
 
     private func left(_ id: ObjectIdentifier, _ loop: any EventLoop) {
-        let isOver = seen.withLock { seen in
+        seen.withLock { seen in
             seen.channels[id] = nil
             if !seen.isOver { seen.answers[0, default: 0] += 1 }
-            return seen.isOver
         }
-        guard !isOver else { return }
-        loop.scheduleTask(in: .seconds(1)) { self.connect().whenFailure { _ in } }
+        comeBack(loop)
+    }
+
+    /// Connects after a pause, until it succeeds or the crowd leaves.
+    private func comeBack(_ loop: any EventLoop) {
+        guard !seen.withLock({ $0.isOver }) else { return }
+        loop.scheduleTask(in: .seconds(1)) { self.connect().whenFailure { _ in self.comeBack(loop) } }
     }
 
     private func equip(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
@@ -176,19 +158,20 @@ public final class HostileCrowd: Sendable {
     /// Returns the next request over HTTP/1.1.
     private func nextRequest() -> String {
         let number = requests.add(1, ordering: .relaxed).newValue
-        let device = "/v1/devices/\(targets.device)"
-        let authorization = "Authorization: Bearer \(targets.token)\r\n"
+        let hostile = targets.devices[number % targets.devices.count]
+        let device = "/v1/devices/\(hostile.name)"
+        let authorization = "Authorization: Bearer \(hostile.token)\r\n"
         let lines =
             switch kind {
             case .garbageTokens: "GET \(device) HTTP/1.1\r\nAuthorization: Bearer garbage\r\n"
             case .forgedTokens:
-                "GET \(device) HTTP/1.1\r\nAuthorization: Bearer "
-                    + "\(ForgedTokens.device(like: targets.token, number: number))\r\n"
+                "GET \(device)/budgets HTTP/1.1\r\nAuthorization: Bearer "
+                    + "\(ForgedTokens.device(like: hostile.token, number: number))\r\n"
             case .drippedBodies:
                 "PATCH \(device)/conditions HTTP/1.1\r\n\(authorization)Content-Type: application/json\r\n"
                     + "Content-Length: \(Self.drips)\r\n"
             case .drippedUploads:
-                "\(upload(number))\(authorization)Content-Length: \(Self.drips)\r\n"
+                "\(upload(number, device))\(authorization)Content-Length: \(Self.drips)\r\n"
             case .longPolls: "GET \(device)/notifications?wait=30 HTTP/1.1\r\n\(authorization)"
             case .wantedDigests:
                 "GET \(targets.content) HTTP/1.1\r\n\(authorization)Want-Repr-Digest: sha-512=9\r\nRange: bytes=0-0\r\n"
@@ -198,13 +181,12 @@ public final class HostileCrowd: Sendable {
     }
 
     /// Returns the first lines of an upload: a file of the app, or an upload by tus, in turn.
-    private func upload(_ number: Int) -> String {
+    private func upload(_ number: Int, _ device: String) -> String {
         guard number.isMultiple(of: 2) else {
             return "POST /files HTTP/1.1\r\nTus-Resumable: 1.0.0\r\nUpload-Length: \(Self.drips)\r\n"
                 + "Content-Type: application/offset+octet-stream\r\n"
         }
-        let file = "/v1/devices/\(targets.device)/apps/\(targets.app)/files/film"
-        return "PUT \(file) HTTP/1.1\r\nContent-Type: text/plain\r\n"
+        return "PUT \(device)/apps/\(targets.app)/files/film HTTP/1.1\r\nContent-Type: text/plain\r\n"
     }
 
     /// Returns a forged token of a provider; nil for requests without a token.

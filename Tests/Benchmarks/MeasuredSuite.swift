@@ -1,3 +1,4 @@
+import Attack
 import Crypto
 import Foundation
 import Logging
@@ -113,6 +114,19 @@ final class MeasuredSuite: Sendable {
         usage["PostgreSQL"] = ProcessUsage.ofFamily(postmaster)
         usage["client"] = ProcessUsage.of(getpid())
         return usage
+    }
+
+    /// Returns the number of open files of a service. Most of them are connections.
+    func openFiles(of service: String) throws -> Int {
+        guard let process = processes[service] else { return 0 }
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process.pid)/fd").count
+    }
+
+    /// Returns the suite for crowds and honest callers, with a new honest provider.
+    func crowded() -> CrowdedSuite {
+        CrowdedSuite(
+            ports: Dictionary(uniqueKeysWithValues: AttackedPort.allCases.map { ($0, port($0.rawValue)) }),
+            operatorKey: operatorKey, authority: folder.appending(path: "apns/ca.pem").path)
     }
 
     /// The headers of a request by an operator.

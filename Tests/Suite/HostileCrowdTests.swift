@@ -1,6 +1,5 @@
 import AsyncHTTPClient
 import Attack
-import Crypto
 import Foundation
 import Glibc
 import NIOHTTP1
@@ -17,12 +16,17 @@ import Testing
     @Test func `a crowd takes nothing from other callers`() async throws {
         allowManyFiles()
         let suite = try await RunningSuite.start()
-        let targets = try await targets(of: suite)
+        let crowded = crowded(suite)
+        let targets = try await crowded.prepare(hostileDevices: 1, contentBytes: 16 << 20)
         let honest = try await devices(of: suite)
+        var callers: [AttackedPort: [HonestCaller]] = [:]
+        for port in AttackedPort.allCases { callers[port] = try await crowded.honestCallers(at: port, count: 2) }
         for kind in HostileCrowd.Kind.allCases {
             let crowd = try HostileCrowd(kind, count: Self.count(of: kind), targets)
             try await crowd.gather()
             try await work(honest, in: suite, beside: kind)
+            // An honest provider notifies devices beside every crowd.
+            for port in Set([kind.target, .apns]) { try await work(callers[port] ?? [], beside: kind) }
             // The crowd gets a refusal, the end of the connection, or the answer that it may have.
             let expected = Self.answers(to: kind)
             try await eventually(within: 60, describe: "the crowd of \(kind.rawValue) is answered") {
@@ -37,6 +41,7 @@ import Testing
             #expect(crowd.open == 0)
         }
         try await work(honest, in: suite, beside: nil)
+        for caller in callers.values.joined() { await caller.leave() }
         for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
         _ = try await LogAudit.run(suite)
         try await suite.cluster.destroy()
@@ -62,28 +67,13 @@ import Testing
         }
     }
 
-    /// Registers the device of the crowd with its app, and a provider's key, and uploads a large file.
-    private func targets(of suite: RunningSuite) async throws -> HostileCrowd.Targets {
-        let made = try await suite.call(.PUT, .lifecycle, "/v1/devices/hostile", ["profile": "ios18"])
-        let app = "/v1/devices/hostile/apps/\(Self.app)"
-        try await suite.call(.PUT, .lifecycle, app, [:])
-        // Now `transfer` knows the app.
-        try await suite.call(.GET, .transfer, "\(app)/files")
-        let (team, key) = ("TEAMTEAM01", "KEYKEYKEY1")
-        try await suite.call(
-            .POST, .push, "/v1/provider-keys",
-            [
-                "keyID": .string(key), "teamID": .string(team), "environment": "sandbox",
-                "publicKey": .string(P256.Signing.PrivateKey().publicKey.pemRepresentation),
-            ])
-        var upload = suite.request(.PUT, .transfer, "/content/film")
-        upload.body = .bytes([UInt8](repeating: 7, count: 16 << 20))
-        #expect(try await suite.send(upload).status < 300)
+    private func crowded(_ suite: RunningSuite) -> CrowdedSuite {
         let apns = Int(suite.apnsAddress.split(separator: ":").last ?? "") ?? 0
-        return HostileCrowd.Targets(
-            lifecycle: suite.port(.lifecycle), push: suite.port(.push), apns: apns, transfer: suite.port(.transfer),
-            device: "hostile", token: try #require(made.json["token"]?.string), app: Self.app, content: "/content/film",
-            team: team, providerKey: key)
+        return CrowdedSuite(
+            ports: [
+                .lifecycle: suite.port(.lifecycle), .fetch: suite.port(.fetch), .push: suite.port(.push),
+                .transfer: suite.port(.transfer), .apns: apns,
+            ], operatorKey: RunningSuite.operatorKey, authority: suite.apnsAuthority)
     }
 
     /// Registers honest devices with a running app.
@@ -127,6 +117,38 @@ import Testing
         }
         let listed = try await answer(suite, .GET, .ops, "/v1/devices", as: RunningSuite.operatorKey)
         #expect(listed.status == 200, "ops beside \(crowd)")
+    }
+
+    /// Each caller sends commands to the attacked port. Each succeeds, at the latest when it is repeated like those of
+    /// the devices.
+    private func work(_ callers: [HonestCaller], beside kind: HostileCrowd.Kind) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for caller in callers {
+                group.addTask {
+                    for _ in 0..<4 {
+                        let answer = try await answer(of: caller)
+                        // 409: an attempt without an answer has opened or left the app.
+                        let isAccepted =
+                            (200..<300).contains(answer.status) || caller.port == .lifecycle && answer.status == 409
+                        #expect(isAccepted, "\(caller.port) beside \(kind.rawValue): \(answer)")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func answer(of caller: HonestCaller) async throws -> (status: Int, body: String) {
+        var answer: (status: Int, body: String)?
+        for attempt in 0..<11 {
+            if attempt > 0 { try await Task.sleep(for: .seconds(1)) }
+            do {
+                answer = try await caller.send(within: 60)
+            } catch let error as HTTPClientError where error == .deadlineExceeded { continue }
+            if let answer, ![429, 503].contains(answer.status) { break }
+        }
+        guard let answer else { throw Unexpected("\(caller.port) did not answer") }
+        return answer
     }
 
     private func answer(
