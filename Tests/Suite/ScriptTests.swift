@@ -56,6 +56,41 @@ import Testing
     }
 
     @Test func `the secrets of the containers keep the keys of other operators`() async throws {
+        try await Self.withSecrets { folder, run in
+            try Data(Self.keys("compose").utf8).write(to: folder.appendingPathComponent("operator-keys"))
+            for _ in 1...2 { try await run() }
+            try expectNewKey("compose", in: folder)
+        }
+    }
+
+    /// A running container has mounted the file itself, and does not see another one of the same name.
+    @Test func `the secrets of the containers change the file of keys in place`() async throws {
+        try await Self.withSecrets { folder, run in
+            let keys = folder.appendingPathComponent("operator-keys")
+            // The longer file must not leave its end behind the new lines.
+            let former = Self.keys("compose") + "compose read \(String(repeating: "4", count: 5000))\n"
+            try Data(former.utf8).write(to: keys)
+            try FileManager.default.setAttributes([.posixPermissions: 0o440], ofItemAtPath: keys.path)
+            let file = try await Self.identity(of: keys)
+            try await run()
+            #expect(try await Self.identity(of: keys) == file)
+            try expectNewKey("compose", in: folder)
+            let first = try String(contentsOf: keys, encoding: .utf8)
+            try FileManager.default.removeItem(at: folder.appendingPathComponent("operator-key"))
+            try await run()
+            #expect(try await Self.identity(of: keys) == file)
+            let second = try String(contentsOf: keys, encoding: .utf8)
+            #expect(second != first && second.count == first.count)
+            #expect(second.hasSuffix("\nalice read 11\nbob read 33\n"))
+            // The script leaves no temporary file.
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names.count == 11 && names.allSatisfy { !$0.contains(".") }, "\(names)")
+        }
+    }
+
+    /// Calls the body with the folder of a copy of `deploy/docker/secrets`, where "secret" is the operator key, and with
+    /// a function that runs the copy.
+    private static func withSecrets(_ body: (URL, () async throws -> Void) async throws -> Void) async throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: root) }
         let folder = root.appendingPathComponent(".dormouse/compose")
@@ -65,12 +100,17 @@ import Testing
         }
         try FileManager.default.copyItem(at: Repository.file("deploy/docker/secrets"), to: script)
         try Data("secret".utf8).write(to: folder.appendingPathComponent("operator-key"))
-        try Data(Self.keys("compose").utf8).write(to: folder.appendingPathComponent("operator-keys"))
-        for _ in 1...2 {
+        try await body(folder) {
             let process = try ChildProcess.start(script.path)
             #expect(try await process.exit() == .exited(0), "\(process.errors.tail())")
         }
-        try expectNewKey("compose", in: folder)
+    }
+
+    /// Returns the inode, the mode and the owner of a file.
+    private static func identity(of file: URL) async throws -> [String] {
+        let process = try ChildProcess.start("/usr/bin/stat", ["--format", "%i %a %u:%g", file.path])
+        try #require(try await process.exit() == .exited(0), "\(process.errors.tail())")
+        return process.output.lines
     }
 
     /// A file with an old key of the script, and keys of two others.

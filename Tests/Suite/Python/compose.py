@@ -1,6 +1,6 @@
 """Brings docker-compose.yml up in a Docker engine, as its documentation says, and checks it through the gateway:
 the demonstration fleet, monitoring, kills under load, replicas, an upgrade, a database that is away, a backup with its
-restore, other secrets, and the ways to other machines.
+restore, other keys and passwords, and the ways to other machines.
 
 Usage: compose.py [CHECKOUT]
 
@@ -22,7 +22,8 @@ from compose_clients import faults, say  # noqa: E402
 STEPS = [
     documented.start, operation.simulate_fleet, operation.check_addresses, documented.observe, operation.kill_each,
     operation.scale, operation.drain, operation.restart_database, operation.stop_database, operation.upgrade,
-    documented.back_up, documented.change_secrets, documented.open_way_out, operation.stop_gateway,
+    documented.back_up, documented.change_operators, documented.change_secrets, documented.open_way_out,
+    operation.stop_gateway,
 ]
 
 if not engine.answers():

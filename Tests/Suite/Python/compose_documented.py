@@ -132,18 +132,34 @@ def back_up():
     load.check("restored the backup")
 
 
-def change_secrets():
-    """Other secrets: of the database's owner, of a service, and of the operator."""
+def change_operators():
+    """A further operator and another operator key, which the running containers must see."""
+    before = engine.containers()
+    key = follow(documented("deploy/README.md", "key=") + '\nprintf %s "$key"').strip()
     former = engine.secret("operator-key")
-    for name in ("database-owner", "database-lifecycle", "operator-key"):
+    (engine.folder / ".dormouse/compose/operator-key").unlink()
+    follow("./deploy/docker/secrets")
+    end = time.monotonic() + 30
+    for name in PORTS:
+        statuses = []
+        while statuses != [200, 200, 401] and time.monotonic() < end:
+            time.sleep(0.5)
+            statuses = [
+                call(name, "GET", "/v1/log-level", token=token).status for token in (key, None, former)]
+        expect(statuses == [200, 200, 401], f"{name} answers the further, the new and the former key with {statuses}")
+    expect(engine.containers() == before, "the keys needed other containers")
+    say("operators: a further one and another key, in the same containers")
+
+
+def change_secrets():
+    """Other passwords: of the database's owner, and of a service."""
+    for name in ("database-owner", "database-lifecycle"):
         (engine.folder / ".dormouse/compose" / name).unlink()
     follow("./deploy/docker/secrets")
     text = compose("run", "--rm", "migrate", check=False)
     expect("refuses the role or password" in text, f"the owner's new password works already: {text[-500:]}")
     follow(documented("deploy/README.md", "docker compose up --detach --wait --force-recreate postgres"))
     are_ready()
-    answer = call("ops", "GET", "/v1/devices", token=former)
-    expect(answer.status == 401, f"the former operator key: {answer}")
     with Load() as load:
         time.sleep(3)
     load.check("changed secrets")
