@@ -112,13 +112,15 @@ import Testing
         let content = try await Self.run("/usr/bin/dpkg-deb", ["--contents", package])
         let files = content.compactMap { $0.split(separator: " ").last.map(String.init) }
         for program in Self.programs { #expect(files.contains("./usr/lib/dormouse/\(program)")) }
-        for service in ["lifecycle", "fetch", "push", "transfer", "ops", "maintain"] {
-            #expect(files.contains("./lib/systemd/system/dormouse-\(service).service"), "\(service)")
-        }
         #expect(content.allSatisfy { $0.contains(" root/root ") })
-        let path = "./lib/systemd/system/dormouse-push.service"
-        let unit = try await Self.run("/bin/sh", ["-c", "dpkg-deb --fsys-tarfile '\(package)' | tar -xO \(path)"])
-        #expect(unit.contains("ExecStart=/usr/lib/dormouse/push serve") && !unit.contains { $0.contains("@SERVICE") })
+        for service in ["lifecycle", "fetch", "push", "transfer", "ops", "maintain"] {
+            let path = "./lib/systemd/system/dormouse-\(service).service"
+            let unit = try await Self.run("/bin/sh", ["-c", "dpkg-deb --fsys-tarfile '\(package)' | tar -xO \(path)"])
+            let command = service == "maintain" ? "ops maintain" : "\(service) serve"
+            #expect(unit.contains("ExecStart=/usr/lib/dormouse/\(command)"), "\(service)")
+            #expect(unit.contains("User=dormouse-\(service)"), "\(service)")
+            #expect(!unit.contains { $0.contains("@SERVICE") }, "\(service)")
+        }
     }
 
     /// Every package that Package.swift names is in the bill, with a version and without a commit id.

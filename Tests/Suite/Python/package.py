@@ -38,6 +38,8 @@ options = parser.parse_args()
 checkout = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
 PORTS = {"ops": 8080, "lifecycle": 8081, "fetch": 8082, "push": 8083, "transfer": 8084}
+# Each has a unit and a user.
+UNITS = [*PORTS, "maintain"]
 # Folders with the state of other packages; srv has the files of the release.
 OTHERS = ["dev", "proc", "run", "sys", "srv", "var/cache/apt", "var/lib/postgresql", "var/log/postgresql"]
 # The backups that each change of the users leaves, with the names of removed users.
@@ -171,9 +173,55 @@ def check_setup():
     say(f"dormouse-setup: twice, with {len(once)} lines of settings and database")
 
 
+def readable(user, paths):
+    """The files that a user can read, in all groups of the user."""
+    script = 'for file; do cat "$file" >/dev/null 2>&1 && echo "$file"; done; :'
+    words = ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "sh", "-c", script, "sh", *paths]
+    return set(root.run(*words).split())
+
+
+def check_users():
+    """Each unit has its own user, who reads the settings and secrets of this service alone."""
+    users = {}
+    for name in UNITS:
+        text = (root / f"lib/systemd/system/dormouse-{name}.service").read_text()
+        users[name] = dict(re.findall(r"^(User|Group)=(.*)$", text, re.MULTILINE))
+        expect(users[name] == {"User": f"dormouse-{name}", "Group": f"dormouse-{name}"}, f"{name}: {users[name]}")
+    numbers = [root.run("id", "--user", user["User"]).strip() for user in users.values()]
+    expect("0" not in numbers and len(set(numbers)) == len(UNITS), f"users of the units: {numbers}")
+    folder = root / "etc/dormouse"
+    paths = [f"/etc/dormouse/{path.relative_to(folder)}" for path in sorted(folder.rglob("*")) if path.is_file()]
+    for name in UNITS:
+        wanted = {"/etc/dormouse/dormouse.env"}
+        if name in PORTS:
+            own = [f"{name}.env", f"{name}.database.env", f"secrets/database-{name}", "operator-keys"]
+            wanted |= {f"/etc/dormouse/{file}" for file in own}
+        found = readable(users[name]["User"], paths)
+        expect(found == wanted, f"the user of {name} reads {found - wanted} and does not read {wanted - found}")
+    # The check must find a fault.
+    secret = root / "etc/dormouse/secrets/database-push"
+    mode = secret.stat().st_mode
+    secret.chmod(0o644)
+    found = readable(users["ops"]["User"], paths)
+    expect("/etc/dormouse/secrets/database-push" in found, "the check of the users finds no readable secret")
+    secret.chmod(mode)
+    say(f"users: {len(users)}, each with the secrets of its service alone, among {len(paths)} files")
+
+
+def check_data():
+    """The files of a service belong to its user, and no other user can enter their folder."""
+    for name in PORTS:
+        folder = root / f"var/lib/dormouse/{name}"
+        user = int(root.run("id", "--user", f"dormouse-{name}"))
+        owners = {path.lstat().st_uid for path in [folder, *folder.rglob("*")]}
+        expect(owners == {user}, f"{folder} has files of {owners}, not of {user} alone")
+        expect(folder.stat().st_mode & 0o007 == 0, f"other users can enter {folder}")
+    say(f"data: owned by the users of {', '.join(PORTS)}")
+
+
 def check_services():
     folder = pathlib.Path(options.inside)
-    services = {name: Service(root, name, folder / f"{name}.log", PORTS.get(name)) for name in [*PORTS, "maintain"]}
+    services = {name: Service(root, name, folder / f"{name}.log", PORTS.get(name)) for name in UNITS}
     for service in services.values():
         service.wait_ready()
     say(f"ready: {', '.join(PORTS)}")
@@ -239,8 +287,10 @@ def inside():
     root.apt("install", package)
     check_units()
     check_setup()
+    check_users()
     root.run("systemctl", "enable", "dormouse.target")
     check_services()
+    check_data()
     check_purge(*before)
     root.run("service", "postgresql", "stop")
     pathlib.Path(options.inside, "faults").write_text(json.dumps(faults))
