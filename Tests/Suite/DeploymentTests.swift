@@ -208,6 +208,13 @@ import Testing
         ("tls/kustomization.yaml", "name: SERVICES_AUTH", "name: AUTH"),
         ("tls/kustomization.yaml", "https://fetch:8082", "http://fetch:8082"),
         ("examples/kustomization.yaml", "/spec/template/metadata/annotations", "/spec/metadata/annotations"),
+        ("examples/kustomization.yaml", "../kubernetes", ".."), ("examples/kustomization.yaml", ":4318", ":4317"),
+        ("examples/database.yaml", "name: postgres", "name: postgresql"),
+        ("examples/database.yaml", "metadata.name: databases", "metadata.name: database"),
+        ("examples/database.yaml", "{ port: 5432 }", "{ port: 5433 }"),
+        ("examples/database.yaml", "part-of: dormouse", "part-of: dormice"),
+        ("examples/database.yaml", "policyTypes:", "policyType:"),
+        ("examples/traces.yaml", "fetch, push,", "push,"), ("examples/traces.yaml", "port: 4318", "port: 4317"),
     ]
 
     /// The lines of the check for each fault. One process checks all, because the schemas load slowly.

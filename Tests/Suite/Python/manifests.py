@@ -46,7 +46,8 @@ for document in documents:
 
 # The example of an overlay.
 overlay = yaml.safe_load((folder / "examples/kustomization.yaml").read_text())
-if overlay["resources"][0] != "..":
+# The example is for a copy of its folder beside the base: kustomize refuses a base above its overlay.
+if overlay["resources"][0] != "../kubernetes":
     fault("the example does not begin with the base")
 for name in {path.name for path in (folder / "examples").iterdir()} ^ {"kustomization.yaml", *overlay["resources"][1:]}:
     fault(f"examples/{name}: is listed but missing, or not listed")
@@ -247,7 +248,31 @@ if reached != {(name, "http") for name in ours}:
     fault(f"examples/ingress.yaml: leads to {sorted(reached)}")
 if hosts != {rule["host"] for ingress in example["Ingress"] for rule in ingress["spec"]["rules"]}:
     fault("examples/ingress.yaml: some hosts have no certificate")
+ways_out = collections.defaultdict(set)
+for policy in example["NetworkPolicy"]:
+    spec = policy["spec"]
+    mine = chosen(spec["podSelector"])
+    if not mine:
+        fault(f"examples: the network policy {policy['metadata']['name']} matches no pod")
+    for rule in spec.get("egress", []):
+        for peer in rule["to"]:
+            namespace = peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+            for port in rule["ports"]:
+                ways_out[namespace, port["port"]] |= mine
+# All pods need the database, and all services the collector of traces.
+needed_ways = {}
+literals = dict(line.split("=", 1) for item in overlay["configMapGenerator"] for line in item["literals"])
 for service in example["Service"]:
+    if service["spec"]["type"] == "ExternalName" and service["metadata"]["name"] == "postgres":
+        needed_ways[service["spec"]["externalName"].split(".")[1], 5432] = set(running)
+collector = re.fullmatch(r"http://[\w-]+\.([\w-]+):(\d+)", literals.get("OTEL_EXPORTER_OTLP_ENDPOINT", ""))
+if collector:
+    needed_ways[collector[1], int(collector[2])] = set(ours)
+if ways_out != needed_ways or len(needed_ways) != 2:
+    fault(f"examples: the network policies open {dict(ways_out)}, and the example needs {needed_ways}")
+for service in example["Service"]:
+    if service["spec"]["type"] == "ExternalName":
+        continue
     if chosen({"matchLabels": service["spec"]["selector"]}) != {"push"}:
         fault("examples/providers.yaml: the service does not lead to push")
     if any(port["targetPort"] not in ports["push"] for port in service["spec"]["ports"]):
