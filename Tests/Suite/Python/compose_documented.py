@@ -8,6 +8,7 @@ import threading
 import time
 
 import compose_engine as engine
+import roles
 from compose_clients import PORTS, Load, call, counts, expect, get, insist, is_sound, launch, say
 from compose_engine import compose, documented, documented_line, follow
 
@@ -23,6 +24,9 @@ def start():
     recreated = [name for name in first if name != "migrate" and first[name] != second[name]]
     expect(not recreated, f"a second `up` recreates {recreated}")
     are_ready()
+    rows = compose("exec", "-T", "postgres", "psql", "-XAtq", "--username=postgres", "--command", roles.QUERY)
+    expect(not roles.fault(rows), roles.fault(rows))
+    say(f"roles: {len(roles.NAMES)} without the rights of a superuser")
 
 
 def are_ready():

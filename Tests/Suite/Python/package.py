@@ -23,6 +23,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+import roles
 from cleanroot import Root, Service, end_with_caller, enter, go_offline, is_possible, run
 
 parser = argparse.ArgumentParser(description="Checks the release files, and the Debian package on a clean root.")
@@ -171,6 +172,9 @@ def check_setup():
     changes = list(difflib.unified_diff(once, state(), "once", "twice", n=0, lineterm=""))
     expect(not changes, "the second dormouse-setup changes: " + "\n".join(changes[:20]))
     say(f"dormouse-setup: twice, with {len(once)} lines of settings and database")
+    rows = root.as_postgres("psql", "-XAtq", "--dbname=postgres", "--command", roles.QUERY)
+    expect(not roles.fault(rows), roles.fault(rows))
+    say(f"roles: {len(roles.NAMES)} without the rights of a superuser")
 
 
 def readable(user, paths):
