@@ -1,5 +1,5 @@
 /// The version of the suite. All its programs have the same one.
 public enum Version {
     /// A semantic version (https://semver.org). `CHANGELOG.md` has a section for each one that was released.
-    public static let current = "0.1.0"
+    public static let current = "0.2.0"
 }

@@ -36,6 +36,6 @@ import Testing
     func `each program prints its version`(program: String) async throws {
         let process = try ChildProcess.start(ChildProcess.product(program), ["--version"])
         #expect(try await process.exit(within: 30) == .exited(0))
-        #expect(process.output.lines == ["\(program) 0.1.0"])
+        #expect(process.output.lines == ["\(program) 0.2.0"])
     }
 }
