@@ -89,9 +89,13 @@ public actor Browser {
         if let session, case .object(let members) = command {
             command = .object(members + [.init("sessionId", .string(session))])
         }
-        try commands.write(contentsOf: command.bytes + [0])
         let (output, beginning) = (process.output, "{\"id\":\(last),")
-        let line = try await withTimeout(seconds: 60, method) { await output.first { $0.hasPrefix(beginning) } }
+        // The answer comes after all lines so far. A page reports many events, so reading them again is slow.
+        let earlier = output.count
+        try commands.write(contentsOf: command.bytes + [0])
+        let line = try await withTimeout(seconds: 60, method) {
+            await output.first(after: earlier) { $0.hasPrefix(beginning) }
+        }
         let answer = try JSON(parsing: Array((line ?? "{}").utf8))
         guard let result = answer["result"] else {
             throw Refused(description: "\(method): \(line ?? "it ended: " + process.errors.tail())")

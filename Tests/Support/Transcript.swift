@@ -23,12 +23,15 @@ public final class Transcript: Sendable {
         state.withLock { $0.lines.suffix(count).joined(separator: "\n") }
     }
 
-    /// All lines from the first on. The sequence ends when the process closes its output.
-    public func follow() -> AsyncStream<String> {
+    /// The number of lines so far.
+    public var count: Int { state.withLock(\.lines.count) }
+
+    /// All lines after the first `skipped` ones. The sequence ends when the process closes its output.
+    public func follow(after skipped: Int = 0) -> AsyncStream<String> {
         let (stream, continuation) = AsyncStream.makeStream(of: String.self)
         state.withLock { state in
             // Under the lock, so that no line is missed or repeated between the replay and new lines.
-            state.lines.forEach { continuation.yield($0) }
+            state.lines.dropFirst(skipped).forEach { continuation.yield($0) }
             guard !state.ended else { return continuation.finish() }
             let reader = state.nextReader
             state.nextReader += 1
@@ -37,9 +40,10 @@ public final class Transcript: Sendable {
         return stream
     }
 
-    /// Returns the first line, old or new, for which `isWanted` holds; nil if the output ends before.
-    public func first(where isWanted: @Sendable (String) -> Bool) async -> String? {
-        for await line in follow() where isWanted(line) { return line }
+    /// Returns the first line after the first `skipped` ones, old or new, for which `isWanted` holds; nil if the output
+    /// ends before.
+    public func first(after skipped: Int = 0, where isWanted: @Sendable (String) -> Bool) async -> String? {
+        for await line in follow(after: skipped) where isWanted(line) { return line }
         return nil
     }
 
