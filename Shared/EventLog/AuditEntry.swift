@@ -25,6 +25,10 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case providerKeyCreated = "providerKey.created"
     /// A provider's key was removed.
     case providerKeyRemoved = "providerKey.removed"
+    /// A provider created a channel for broadcasts.
+    case channelCreated = "channel.created"
+    /// A provider removed a channel for broadcasts.
+    case channelRemoved = "channel.removed"
     /// A file of `/content` was created or replaced.
     case contentStored = "content.stored"
     /// A file of `/content` was removed.
@@ -35,6 +39,10 @@ public enum AuditAction: String, Sendable, CaseIterable {
     case signingKeyRotated = "signingKey.rotated"
     /// The older keys that signed tokens were deleted.
     case signingKeyRemoved = "signingKey.removed"
+    /// Another incarnation of the log began.
+    case incarnationBegun = "incarnation.begun"
+    /// `DATA_DIRECTORY` was said to belong to the database.
+    case directoryAccepted = "directory.accepted"
     /// A process read another file of operators' keys.
     case operatorKeysReloaded = "operatorKeys.reloaded"
     /// The log level of a process was set.
@@ -50,6 +58,8 @@ public struct AuditActor: Sendable, Equatable {
         case `operator`
         case fleet
         case device
+        /// A provider, by its token or its certificate.
+        case provider
         /// A user of the machine, who ran a command of a service.
         case commandLine
         /// A client without a valid credential.
@@ -57,7 +67,8 @@ public struct AuditActor: Sendable, Equatable {
     }
 
     public var kind: Kind
-    /// The name of the operator's key, the fleet, the device, or the user of the machine; nil if unknown.
+    /// The name of the operator's key, the fleet, the device, the provider's team or certificate (such as
+    /// `team:A1B2C3D4E5`), or the user of the machine; nil if unknown.
     public var name: String?
 
     public init(_ kind: Kind, _ name: String? = nil) { (self.kind, self.name) = (kind, name) }
@@ -95,16 +106,25 @@ public struct AuditEntry: Sendable, Equatable {
         INSERT INTO bus.audit (actor_kind, actor, address, action, subject, count, details)
         VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)
         """)
+    private static let insertOfService = Statement(
+        """
+        INSERT INTO bus.audit (actor_kind, actor, address, action, subject, count, details, service)
+        VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb, $8)
+        """)
 
     /// The query that adds the entry. It belongs into the transaction of the action, so that neither exists without the
     /// other.
-    public var query: Query {
-        Query(
-            Self.insert,
-            [
-                .text(actor.kind.rawValue), .text(actor.name), .text(address), .text(action.rawValue), .text(subject),
-                .int(count), .json(details.bytes),
-            ])
+    public var query: Query { Query(Self.insert, parameters) }
+
+    /// Returns the query that adds the entry in the name of a service. Only the owner of the log may execute it: its role
+    /// names no service.
+    public func query(of service: String) -> Query { Query(Self.insertOfService, parameters + [.text(service)]) }
+
+    private var parameters: [Parameter] {
+        [
+            .text(actor.kind.rawValue), .text(actor.name), .text(address), .text(action.rawValue), .text(subject),
+            .int(count), .json(details.bytes),
+        ]
     }
 
     /// Returns the entry for another subject.

@@ -36,10 +36,14 @@ public struct LogIncarnation: Sendable, Hashable {
     /// - Parameters:
     ///   - reason: why the log may have lost events, for operators.
     ///   - connection: with the role that owns the log.
+    ///   - actor: the one who begins it, for the audit trail.
+    ///   - service: the service whose command this is.
     public static func begin(
-        _ reason: String, _ connection: Connection
+        _ reason: String, _ connection: Connection, by actor: AuditActor, of service: String
     ) async throws(PostgresError) -> LogIncarnation {
-        try make(try await connection.execute(next, .text(reason), rowsExpected: 1))
+        let entry = AuditEntry(.incarnationBegun, by: actor, of: "log")
+        // A pipeline is one transaction.
+        return try make(try await connection.execute([Query(next, .text(reason)), entry.query(of: service)])[0])
     }
 
     private static let events = Statement("SELECT coalesce(sum(head), 0)::int8 FROM bus.partitions")

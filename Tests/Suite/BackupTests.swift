@@ -1,5 +1,7 @@
 import Foundation
+import Logging
 import NIOHTTP1
+import Postgres
 import Records
 import TestSupport
 import Testing
@@ -158,12 +160,12 @@ import Testing
         }
         try await eventually(within: 60, describe: "the file is in the trash") { exists("trash/contents") }
         #expect(!exists("contents"))
+        #expect(try await audited(installation, "directory.accepted") == "transfer|directory|commandLine")
     }
 
     /// A running service ends when another incarnation begins, because its memory may have lost events.
     private func beginIncarnation(_ installation: Installation) async throws {
-        let file = installation.folder.appendingPathComponent("endpoints.json")
-        let database = try JSON(parsing: Array(try Data(contentsOf: file)))["database"]?.string ?? ""
+        let database = try database(of: installation)
         let begin = try ChildProcess.start(
             ChildProcess.product("ops"), ["begin-incarnation"], environment: ["MIGRATION_DATABASE_URL": database])
         #expect(try await begin.exit(within: 30) == .exited(0), "\(begin.errors.tail())")
@@ -172,5 +174,22 @@ import Testing
         }
         let log = installation.folder.appendingPathComponent("log/lifecycle.log")
         #expect(try String(contentsOf: log, encoding: .utf8).contains("lifecycle: the log was restored"))
+        #expect(try await audited(installation, "incarnation.begun") == "ops|log|commandLine")
+    }
+
+    /// Returns the service, the subject and the kind of the actor of an action's newest row.
+    private func audited(_ installation: Installation, _ action: String) async throws -> String {
+        let statement = Statement(
+            "SELECT service, subject, actor_kind FROM bus.audit WHERE action = $1 ORDER BY at DESC LIMIT 1")
+        let options = try ConnectionOptions(url: try database(of: installation))
+        let connection = try await Connection.open(options, logger: Logger(label: "test"))
+        let row = try await connection.execute(Query(statement, .text(action))).decode((String, String, String).self)
+        await connection.close()
+        return row.map { "\($0)|\($1)|\($2)" }.first ?? "none"
+    }
+
+    private func database(of installation: Installation) throws -> String {
+        let file = installation.folder.appendingPathComponent("endpoints.json")
+        return try JSON(parsing: Array(try Data(contentsOf: file)))["database"]?.string ?? ""
     }
 }

@@ -10,7 +10,7 @@ extension Lifecycle {
     /// Adds a key. Running services use it at once, and accept the tokens of the earlier keys.
     func rotateKey(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let id = try await withPool(configuration, logger) {
-            try await TokenIssuer.rotate($0, issuer: Self.name, audit: Self.audit(.signingKeyRotated))
+            try await TokenIssuer.rotate($0, issuer: Self.name, audit: AuditEntry(.signingKeyRotated, by: .machineUser))
         }
         say("signs with the key \(id) within 2 s")
     }
@@ -18,16 +18,11 @@ extension Lifecycle {
     /// Deletes all keys but the newest. Running services refuse the tokens of the deleted keys.
     func voidKeys(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         let ids = try await withPool(configuration, logger) {
-            try await TokenIssuer.voidOld($0, issuer: Self.name, audit: Self.audit(.signingKeyRemoved))
+            try await TokenIssuer.voidOld(
+                $0, issuer: Self.name, audit: AuditEntry(.signingKeyRemoved, by: .machineUser))
         }
         guard !ids.isEmpty else { return say("has one key, and keeps it: add another with rotate-key first") }
         say("refuses the tokens of \(ids.sorted().joined(separator: ", ")) within 2 s")
-    }
-
-    /// The user of the machine acts. A container may have no name for its user.
-    private static func audit(_ action: AuditAction) -> AuditEntry {
-        let user = NSUserName()
-        return AuditEntry(action, by: AuditActor(.commandLine, user.isEmpty ? nil : user))
     }
 
     private func withPool<T>(

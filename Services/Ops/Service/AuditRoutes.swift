@@ -65,9 +65,11 @@ struct AuditQuery {
 /// A row of the audit trail.
 struct AuditRow: Record {
     var action = ""
-    /// The name of the operator's key, the fleet, the device, or the user of the machine.
+    /// The name of the operator's key, the fleet, the device, the provider's team or certificate, or the user of the
+    /// machine.
     var actor: Nullable<String> = nil
-    /// The kind of the actor's credential: `operator`, `fleet`, `device`, `commandLine` or `anonymous`.
+    /// The kind of the actor's credential: `operator`, `fleet`, `device`, `provider`, `commandLine` or
+    /// `anonymous`.
     var actorKind = ""
     /// The address of the client as the service saw it; `other` stands for many.
     var address: Nullable<String> = nil

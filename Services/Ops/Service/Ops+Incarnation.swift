@@ -19,7 +19,8 @@ extension Ops {
         let connection = try await Connection.open(options, logger: logger)
         try await LogSchema.verify(connection, partitions: configuration.partitions)
         _ = try await LogSchema.migrator().apply(on: connection, logger: logger)
-        let incarnation = try await LogIncarnation.begin("ops begin-incarnation", connection)
+        let incarnation = try await LogIncarnation.begin(
+            "ops begin-incarnation", connection, by: .machineUser, of: Self.name)
         await connection.close()
         FileHandle.standardOutput.write(Data("the log begins incarnation \(incarnation.id)\n".utf8))
     }

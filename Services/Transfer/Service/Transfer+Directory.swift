@@ -2,6 +2,7 @@ import EventLog
 import Foundation
 import Logging
 import Postgres
+import Records
 import ServiceKit
 
 extension Transfer {
@@ -16,6 +17,10 @@ extension Transfer {
         let mark = StorageMark(
             incarnation: try await LogIncarnation.read(connection).id,
             events: try await LogIncarnation.eventCount(connection))
+        // The row comes first, so that no directory is accepted without one.
+        let entry = AuditEntry(
+            .directoryAccepted, by: .machineUser, of: "directory", details: ["incarnation": .string(mark.incarnation)])
+        _ = try await connection.execute(entry.query)
         await connection.close()
         try await storage.write(mark)
         let words = "DATA_DIRECTORY belongs to this database. Running processes sweep it again within an hour.\n"

@@ -7,11 +7,15 @@ import { Filters } from './filters.js'
 import { dateAndTime, number, plural } from './words.js'
 
 const limit = 100
-const actions = ['clock.set', 'clock.advanced', 'content.removed', 'content.stored', 'credential.refused',
-  'deadLetter.discarded', 'deadLetter.replayed', 'device.erased', 'deviceToken.revoked', 'deviceToken.rotated',
-  'fleetToken.issued', 'fleetToken.revoked', 'logLevel.set', 'operatorKeys.reloaded', 'providerKey.created',
-  'providerKey.removed', 'signingKey.removed', 'signingKey.rotated', 'upload.removed']
-const kinds = { operator: 'operator', fleet: 'fleet', device: 'device', commandLine: 'command line', anonymous: 'unknown caller' }
+const actions = ['channel.created', 'channel.removed', 'clock.advanced', 'clock.set', 'content.removed', 'content.stored',
+  'credential.refused', 'deadLetter.discarded', 'deadLetter.replayed', 'device.erased', 'deviceToken.revoked',
+  'deviceToken.rotated', 'directory.accepted', 'fleetToken.issued', 'fleetToken.revoked', 'incarnation.begun',
+  'logLevel.set', 'operatorKeys.reloaded', 'providerKey.created', 'providerKey.removed', 'signingKey.removed',
+  'signingKey.rotated', 'upload.removed']
+const kinds = {
+  operator: 'operator', fleet: 'fleet', device: 'device', provider: 'provider', commandLine: 'command line',
+  anonymous: 'unknown caller',
+}
 
 export class Audit {
   constructor() {

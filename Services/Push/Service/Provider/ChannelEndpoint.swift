@@ -1,5 +1,7 @@
 import Contracts
+import EventLog
 import Foundation
+import NIOCore
 import Postgres
 import PushCore
 import Records
@@ -29,7 +31,7 @@ extension ProviderEndpoint {
             }
             let requester = Requester(traceparent: traceparent, actor: grant.actor)
             var answer = try await slots.hold(grant.actor) { () async throws(APNsReason) -> ProviderAnswer in
-                try await self.answer(asked, request, requestID, requester)
+                try await self.answer(asked, request, requestID, requester, from: connection)
             }
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer
@@ -39,15 +41,23 @@ extension ProviderEndpoint {
     }
 
     private func answer(
-        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ requester: Requester
+        _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ requester: Requester,
+        from connection: ProviderConnection
     ) async throws(APNsReason) -> ProviderAnswer {
+        func audit(_ action: AuditAction, _ channel: ChannelID) -> AuditEntry {
+            AuditEntry(
+                action, by: AuditActor(.provider, requester.actor), from: connection.address?.ipAddress,
+                of: "channel:\(channel)", details: ["app": .string(app), "environment": .string(environment.rawValue)])
+        }
         let store = channels.store
         let app = asked.app
         switch asked.action {
         case .create:
             let configuration = try ChannelConfiguration(request.body)
             let channel = ChannelID()
-            let isMade = try await stored { try await store.add(channel, configuration, app, environment) }
+            let isMade = try await stored {
+                try await store.add(channel, configuration, app, environment, audit: audit(.channelCreated, channel))
+            }
             guard isMade else { throw .cannotCreateChannelConfig }
             return ProviderAnswer(status: 201, headers: [.init("apns-channel-id", channel.description)])
         case .read:
@@ -55,9 +65,10 @@ extension ProviderEndpoint {
             return .json(try await configuration(of: channel, app).json)
         case .delete:
             let channel = try ChannelRequest.channel(request)
-            guard try await stored({ try await store.remove(channel, app, environment) }) else {
-                throw .channelNotRegistered
+            let isRemoved = try await stored {
+                try await store.remove(channel, app, environment, audit: audit(.channelRemoved, channel))
             }
+            guard isRemoved else { throw .channelNotRegistered }
             return ProviderAnswer(status: 204, headers: [])
         case .list:
             let names = try await stored { try await store.channels(of: app, environment) }

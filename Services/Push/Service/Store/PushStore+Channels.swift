@@ -44,24 +44,36 @@ extension PushStore {
         WHERE partition = $1 AND environment = $2 AND app = $3 ORDER BY created_at, channel
         """)
 
+    /// - Parameter audit: the entry of the audit trail; added with the channel.
     /// - Returns: false if the app has ``channelLimit`` channels.
     func add(
-        _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment
-    ) async throws(PostgresError) -> Bool {
+        _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment,
+        audit: AuditEntry
+    ) async throws -> Bool {
         let rest: [Parameter] = [
             .text(channel.description), .int4(configuration.stores ? 1 : 0), .int4(Int32(Self.channelLimit)),
         ]
-        return try await pool.execute(Self.add, parameters(app, environment) + rest).affected > 0
+        return try await change(Query(Self.add, parameters(app, environment) + rest), audit)
     }
 
     /// Deletes a channel. Pending broadcasts still reach their devices (Apple: "Deleting a channel doesn't discard
     /// pending messages immediately"). ``Upkeep`` unsubscribes the devices later.
     ///
+    /// - Parameter audit: the entry of the audit trail; added if the channel existed.
     /// - Returns: whether the channel existed.
     func remove(
-        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment
-    ) async throws(PostgresError) -> Bool {
-        try await pool.execute(Self.remove, parameters(app, environment) + [.text(channel.description)]).affected > 0
+        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment, audit: AuditEntry
+    ) async throws -> Bool {
+        try await change(Query(Self.remove, parameters(app, environment) + [.text(channel.description)]), audit)
+    }
+
+    /// Changes rows and adds an entry to the audit trail, or neither.
+    private func change(_ query: Query, _ audit: AuditEntry) async throws -> Bool {
+        try await pool.transaction { connection in
+            guard try await connection.execute(query).affected > 0 else { return false }
+            _ = try await connection.execute(audit.query)
+            return true
+        }
     }
 
     func configuration(

@@ -45,6 +45,28 @@ import Testing
         }
     }
 
+    @Test func `the audit trail has the creation and the removal of a channel`() async throws {
+        try await PushSuite.run { suite in
+            let channel = try await suite.makeChannel(stores: true)
+            let path = "/1/apps/\(PushSuite.app)/channels"
+            // The second request removes nothing, so it leaves no row.
+            for status in [204, 400] {
+                let answer = try await suite.channels("DELETE", path, nil, ["apns-channel-id": channel])
+                #expect(answer.status == status)
+            }
+            let select = Statement(
+                """
+                SELECT concat_ws('|', action, actor_kind, actor, address, subject, details ->> 'app',
+                    details ->> 'environment') FROM bus.audit WHERE action LIKE 'channel.%' ORDER BY at, action
+                """)
+            let rows = try await suite.withDatabase { try await $0.execute(Query(select)).decode(String.self) }
+            let expected = ["created", "removed"].map {
+                "channel.\($0)|provider|team:TEAMTEAM01|127.0.0.1|channel:\(channel)|\(PushSuite.app)|sandbox"
+            }
+            #expect(rows == expected)
+        }
+    }
+
     @Test func `an app has at most 10,000 channels`() async throws {
         try await PushSuite.run { suite in
             let channel = try await suite.makeChannel(stores: true)
