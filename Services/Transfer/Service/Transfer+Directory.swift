@@ -20,12 +20,16 @@ extension Transfer {
         // The row comes first, so that no directory is accepted without one.
         let entry = AuditEntry(
             .directoryAccepted, by: .machineUser, of: "directory", details: ["incarnation": .string(mark.incarnation)])
-        _ = try await connection.execute(entry.query)
+        let isOwner = try await connection.execute(Query(Self.isOwner, rowsExpected: 1))[0].decode(Bool.self)
+        _ = try await connection.execute(isOwner ? entry.query(of: Self.name) : entry.query)
         await connection.close()
         try await storage.write(mark)
         let words = "DATA_DIRECTORY belongs to this database. Running processes sweep it again within an hour.\n"
         FileHandle.standardOutput.write(Data(words.utf8))
     }
+
+    /// After a restore, the command runs with the role that owns the log. It alone can name a service in the audit trail.
+    private static let isOwner = Statement("SELECT has_column_privilege('bus.audit', 'service', 'INSERT')")
 
     /// Opens `DATA_DIRECTORY`.
     func storage() throws(ConfigurationError) -> DirectoryStorage {
