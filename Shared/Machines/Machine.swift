@@ -24,6 +24,13 @@ public protocol Machine: Record {
     /// Upgrades a state from an older stored form, without the log. It must read every form back to version 1, because
     /// retention drops old events. It must not change ``reservedSlots``. Returns nil if it can't read the form.
     static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>?
+    /// Returns the state in the stored form of an older version, which older programs read while they run beside this
+    /// one, and after a rollback. It may leave out what the older machine does not know. An older machine that finds an
+    /// own deadline in the past fires it at the next input.
+    ///
+    /// Returns nil if the older form can't express the state. The state is then written in the newer form, and older
+    /// programs refuse requests for this aggregate with 503. Nil by default.
+    func downgraded(to version: Int) -> OlderForm?
     /// The event types of other services that are inputs.
     static var follows: Set<String> { get }
     /// The newest known versions of followed types; 1 if missing. An event of a newer version halts the partition until
@@ -62,6 +69,7 @@ extension Machine {
     public static var name: String { OwnEvent.source }
     public static var newestVersions: [String: Int] { [:] }
     public static func upgraded(_ binary: [UInt8], from version: Int) -> Upgrade<Self>? { nil }
+    public func downgraded(to version: Int) -> OlderForm? { nil }
     public static func ceiling(_ policy: Policy) -> Int? { nil }
     public var reservedSlots: [ReservedSlot] { [] }
 }

@@ -12,6 +12,8 @@ import Timeline
 struct Assumption: Sendable {
     var lease: (owner: UUID, epoch: Int)
     var lastBatch: UUID
+    /// The stored version of the form in which states are written.
+    var form: Int
     /// A former head of the partition.
     var head: Int
     /// The estimate of the clock that gives the time of the batch.
@@ -52,7 +54,7 @@ extension PartitionMachine {
             quarantine.isNormal, !isDoubtful, !commandGuard.isOn, commandGuard.condemned.isEmpty, !hasParkedKeys,
             noSlots.ceiling == nil || slots != nil, let lease, let lastBatch, assumptions.takes()
         else { return nil }
-        return Assumption(lease: (lease.owner, lease.epoch), lastBatch: lastBatch, head: lastHead)
+        return Assumption(lease: (lease.owner, lease.epoch), lastBatch: lastBatch, form: form, head: lastHead)
     }
 
     /// Whether the commit can verify everything that the batch has decided. A refusal and a repeated answer depend on
@@ -83,6 +85,7 @@ extension BatchInput {
         head = assumption.head
         now = assumption.clock.now
         lastBatch = assumption.lastBatch
+        form = assumption.form
         isCacheValid = true
         holdsLease = true
         self.aggregates = aggregates
@@ -96,14 +99,16 @@ extension Statements {
     /// The estimated time may be 50 ms ahead of the clock of the database, and 2 s behind it. So a clock of this machine
     /// that is set forward fires no deadline early.
     ///
-    /// Parameters: partitions, consumer, last batches, owners, epochs; the setting of the clock; the estimated time.
+    /// Parameters: partitions, consumer, last batches, owners, epochs; the setting of the clock; the estimated time; the
+    /// forms of states.
     static let verify = Statement(
         """
         WITH held AS (
             SELECT c.partition FROM bus.cursors AS c
-            JOIN unnest($1::int4[], $3::uuid[], $4::uuid[], $5::int8[]) AS a (partition, batch, owner, epoch)
-                ON c.partition = a.partition
+            JOIN unnest($1::int4[], $3::uuid[], $4::uuid[], $5::int8[], $11::int4[])
+                AS a (partition, batch, owner, epoch, form) ON c.partition = a.partition
             WHERE c.consumer = $2 AND c.last_batch = a.batch AND c.owner = a.owner AND c.epoch = a.epoch
+                AND c.state_form = a.form
                 AND c.lease_expires >= clock_timestamp() AND c.parked = 0 AND c.attempts = 0 AND c.outage IS NULL
             ORDER BY c.partition FOR UPDATE OF c SKIP LOCKED)
         SELECT k.is_virtual, k.real_epoch, k.virtual_epoch, k.rate, clock_timestamp(),
@@ -127,7 +132,7 @@ extension Statements {
                 .int4s(assumptions.map { Int32($0.partition) }), .text(consumer), .uuids(all.map(\.lastBatch)),
                 .uuids(all.map(\.lease.owner)), .ints(all.map(\.lease.epoch)), .bool(clock.isVirtual),
                 .int(Int(clock.realEpoch.milliseconds)), .int(Int(clock.virtualEpoch.milliseconds)),
-                .double(clock.rate), .int(Int(real.milliseconds)),
+                .double(clock.rate), .int(Int(real.milliseconds)), .int4s(all.map { Int32($0.form) }),
             ], rowsExpected: 1)
     }
 }

@@ -34,7 +34,7 @@ struct Change {
     /// The index of its last event.
     var last = 0
     /// Its new state in the stored form.
-    var binary: [UInt8] = []
+    var written = WrittenForm(version: 0, binary: [])
 }
 
 /// One batch of one partition, decided in memory between its two pipelines.
@@ -42,12 +42,16 @@ struct Batch<M: Machine> {
     let partition: Int
     let id = UUID.random()
     let policy: M.Policy
+    /// The version of the form in which it writes states, at most that of the machine.
+    var form = M.version
     /// The known aggregates of the partition, with this batch's changes.
     var aggregates: [AggregateKey: Aggregate<M>]
     /// The sizes of the stored states that were read for the batch, in bytes.
     var sizes: [AggregateKey: Int] = [:]
     /// The slot reservations of the partition, with this batch's changes.
     var slots: SlotAllocator
+    /// The suite time of the batch.
+    var moment = Instant.epoch
     /// Delete stored slots that ended before this time; nil for none.
     var over: Instant?
     /// The aggregates with an unusable stored state.
@@ -57,7 +61,7 @@ struct Batch<M: Machine> {
     var condemned: [String: String] = [:]
     /// Commands that must not run, by name.
     var condemnedCommands: Set<String> = []
-    /// Aggregates whose state was upgraded from an older version.
+    /// Aggregates whose row is written again without events: its state has an older form, or its deadline is over.
     var refreshed: Set<AggregateKey> = []
     /// States of an older machine that need an upgrade first. Later batches take their inputs.
     var stale: [AggregateKey: StoredState] = [:]
@@ -233,7 +237,10 @@ struct Batch<M: Machine> {
             park(ParkedInput(key: key, offset: 0, due: now), fault.description)
             return true
         }
-        return fire(key, until: now) != .outOfTime
+        let fired = fire(key, until: now)
+        // The stored deadline is that of another version, or it is over for another reason.
+        if fired == .done, changed[key] == nil { refreshed.insert(key) }
+        return fired != .outOfTime
     }
 
     /// Returns the time of a decision. An aggregate's time never goes back, so all deadlines up to this time fire
@@ -276,16 +283,16 @@ struct Batch<M: Machine> {
 
     mutating func take(_ decided: [Event], _ aggregate: Aggregate<M>) throws {
         guard !decided.isEmpty else { return }
-        let binary = aggregate.state.binary
-        guard binary.count <= 65536 else {
+        let written = aggregate.state.written(as: form, at: aggregate.now)
+        guard written.binary.count <= 65536 else {
             // The decision is discarded, so the previous reservations return.
             let held = aggregates[aggregate.key]?.state.reservedSlots ?? []
             slots.replace(aggregate.state.reservedSlots, by: held, at: .epoch)
-            throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: binary.count)
+            throw RuntimeError.stateTooLarge(key: aggregate.key, bytes: written.binary.count)
         }
         events += decided
         aggregates[aggregate.key] = aggregate
         let base = changed[aggregate.key]?.base ?? aggregate.eventCount - decided.count
-        changed[aggregate.key] = Change(base: base, last: events.count - 1, binary: binary)
+        changed[aggregate.key] = Change(base: base, last: events.count - 1, written: written)
     }
 }

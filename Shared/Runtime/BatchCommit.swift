@@ -52,8 +52,8 @@ struct BatchCommit<M: Machine>: Sendable {
         let partition = Parameter.int4(Int32(batch.partition))
         let consumer = Parameter.text(M.name)
         var queries = batch.writeSlots(statements, partition)
-        let untouched = batch.refreshed.filter { batch.changed[$0] == nil }.compactMap { batch.aggregates[$0] }
-        if !untouched.isEmpty { queries.append(Self.refresh(untouched, statements, partition)) }
+        let refreshed = batch.rewritten
+        if !refreshed.isEmpty { queries.append(Self.refresh(refreshed, statements, partition)) }
         let parkedInputs = batch.parkedInputs
         if !parkedInputs.isEmpty {
             queries.append(
@@ -79,13 +79,16 @@ struct BatchCommit<M: Machine>: Sendable {
         return queries + batch.audits.map(\.query) + after
     }
 
-    private static func refresh(_ states: [Aggregate<M>], _ statements: Statements, _ partition: Parameter) -> Query {
+    private static func refresh(
+        _ states: [(aggregate: Aggregate<M>, written: WrittenForm)], _ statements: Statements, _ partition: Parameter
+    ) -> Query {
         Query(
             statements.refreshStates,
             [
-                partition, .int4(Int32(M.version)), .texts(states.map { $0.key.description }),
-                .byteas(states.map { $0.state.binary }), .ints(states.map { $0.eventCount }),
-                .ints(states.map { $0.nextDeadline.map { Int($0.milliseconds) } }),
+                partition, .int4s(states.map { Int32($0.written.version) }),
+                .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.written.binary }),
+                .ints(states.map { $0.aggregate.eventCount }),
+                .ints(states.map { $0.written.nextDeadline.map { Int($0.milliseconds) } }),
             ])
     }
 
@@ -122,12 +125,13 @@ struct BatchCommit<M: Machine>: Sendable {
         return Query(
             statements.writeStates,
             [
-                .int4(Int32(M.version)), .int4s(states.map { Int32($0.batch.partition) }),
-                .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.change.binary }),
+                .int4s(states.map { Int32($0.change.written.version) }),
+                .int4s(states.map { Int32($0.batch.partition) }),
+                .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.change.written.binary }),
                 .ints(states.map { $0.batch.events.count - 1 - $0.change.last }),
                 .ints(states.map { $0.aggregate.eventCount }),
                 .ints(states.map { Int($0.aggregate.now.milliseconds) }),
-                .ints(states.map { $0.aggregate.nextDeadline.map { Int($0.milliseconds) } }),
+                .ints(states.map { $0.change.written.nextDeadline.map { Int($0.milliseconds) } }),
                 .ints(states.map { $0.change.base }),
             ])
     }
@@ -140,7 +144,7 @@ struct BatchCommit<M: Machine>: Sendable {
                 .ints(commits.map { $0.assumption == nil ? $0.position : nil }),
                 .ints(commits.map { $0.batch.events.count }),
                 .ints(commits.map(\.epoch)), .ints(commits.map { $0.batch.newlyParked }),
-                .bools(commits.map(\.isAtHead)),
+                .bools(commits.map(\.isAtHead)), .int4s(commits.map { Int32($0.batch.newestForm) }),
             ])
     }
 }
@@ -169,6 +173,18 @@ extension Batch {
     func pipeline(_ statements: Statements, position: Int, epoch: Int?, after: [Query] = []) -> [Query] {
         BatchCommit.pipeline(
             [BatchCommit(batch: self, position: position, epoch: epoch, after: after)], statements)
+    }
+
+    /// The unchanged aggregates whose rows are written again.
+    fileprivate var rewritten: [(aggregate: Aggregate<M>, written: WrittenForm)] {
+        refreshed.filter { changed[$0] == nil }.sorted { $0.description < $1.description }.compactMap { key in
+            aggregates[key].map { ($0, $0.state.written(as: form, at: moment)) }
+        }
+    }
+
+    /// The newest form of the states that it writes; 0 if it writes none.
+    fileprivate var newestForm: Int {
+        (changed.values.map(\.written.version) + rewritten.map(\.written.version)).max() ?? 0
     }
 
     /// Writes the changed pages of slots, and deletes the ended ones.

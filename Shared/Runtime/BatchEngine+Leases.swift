@@ -16,6 +16,12 @@ extension BatchEngine {
     /// The partitions whose log only a newer program can read.
     var halted: Set<Int> { Set(machines.indices.filter { machines[$0].halt != nil }) }
 
+    /// Ends the halt of a partition: no state is newer than this program any more.
+    func resume(_ partition: Int) {
+        machines[partition].resume()
+        inboxes[partition].progress.resumed()
+    }
+
     /// Called after every membership refresh.
     func guardCommands(_ isOn: Bool, condemned: Set<String>) {
         for partition in machines.indices { machines[partition].commandGuard.turn(isOn, condemned: condemned) }

@@ -94,7 +94,11 @@ extension BatchEngine {
         var gathered = BatchInput<M>()
         let states = try await connection.execute(
             Query(statements.states, [.int4s([Int32(partition)]), .texts([key.description])]))
-        for row in states { gathered.take(try StoredState(row), unreadable: machines[partition].unreadable) }
+        gathered.form = found.form
+        for row in states {
+            let machine = machines[partition]
+            gathered.take(try StoredState(row), unreadable: machine.unreadable, folded: machine.folded)
+        }
         if !gathered.stale.isEmpty {
             // The worker upgrades the state outside of the lock, then processes the letter again.
             _ = try await connection.execute(Query(statements.rollback))
@@ -107,10 +111,12 @@ extension BatchEngine {
                     Query(statements.slots, [.int4(Int32(partition)), .int4(Int32(ceiling))])))
         }
         var batch = Batch<M>(partition: partition, policy: policy, aggregates: gathered.aggregates, slots: slots)
+        batch.form = gathered.writtenForm
         batch.faults = gathered.faults
         batch.refreshed = gathered.refreshed
         let isDone: Bool
         if let due = found.due {
+            batch.moment = due
             isDone = inbox(of: key).progress.deciding { batch.run(deadlinesOf: key, until: due) }
         } else {
             let event = try await event(at: found.offset, in: partition, connection)
@@ -159,6 +165,8 @@ extension BatchEngine {
         var due: Instant?
         var isLast: Bool
         var position: Int
+        /// The stored version of the form in which states are written.
+        var form: Int
     }
 
     /// Returns the first letter of a key, under the cursor's lock.
@@ -170,8 +178,10 @@ extension BatchEngine {
             Query(Statements.firstLetter, [.int4(partition), .text(M.name), .text(key.description)]),
         ])
         guard let (offset, due) = try rows[3].first?.decode((Int, Instant?).self) else { return nil }
+        let cursor = rows[2][0]
         return StoredDeadLetter(
-            offset: offset, due: due, isLast: rows[3].count == 1, position: try rows[2][0].decode(Int.self, at: 1))
+            offset: offset, due: due, isLast: rows[3].count == 1, position: try cursor.decode(Int.self, at: 1),
+            form: try cursor.decode(Int.self, at: 11))
     }
 
     private func event(at offset: Int, in partition: Int, _ connection: Connection) async throws -> Event {

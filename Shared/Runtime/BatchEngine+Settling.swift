@@ -10,6 +10,8 @@ extension BatchEngine {
     static var settlingPatience: Duration { .seconds(30) }
     /// The longest time for upgrades between two batches, while other inputs wait. Each pause upgrades at least one.
     static var upgradePortion: Duration { .milliseconds(50) }
+    /// The most folds of a partition that wait for a batch.
+    static var mostFolds: Int { 1000 }
 
     /// Finds out whether a commit with a lost answer succeeded. The lock on the cursor row waits for the end of the old
     /// transaction. The batch is committed if it is the cursor's last batch, or if its probe event is in the log:
@@ -63,15 +65,23 @@ extension BatchEngine {
         }
     }
 
-    /// Upgrades some of the states, and remembers the unreadable ones.
+    /// Folds the histories of some of the states for the next batch, at least of one, and remembers the unreadable ones.
     func upgrade(_ states: [StoredState], of partition: Int) async throws {
-        let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
-        let result = try await upgrader.upgrade(states, until: .now + Self.upgradePortion)
-        for state in result.unreadable {
-            machines[partition].unreadable[state.key] = state.eventCount
-            logger.error(
-                "failed to read stored state",
-                metadata: [LogKey.partition: "\(partition)", LogKey.aggregate: "\(state.key)"])
+        let end = ContinuousClock.now + Self.upgradePortion
+        for state in states {
+            do {
+                let fold = try await Aggregate<M>.current(state, partition: partition) { [pool] in
+                    try await pool.execute($0)
+                }
+                if machines[partition].folded.count >= Self.mostFolds { machines[partition].folded = [:] }
+                machines[partition].folded[state.key] = fold
+            } catch is RuntimeError {
+                machines[partition].unreadable[state.key] = state.eventCount
+                logger.error(
+                    "failed to read stored state",
+                    metadata: [LogKey.partition: "\(partition)", LogKey.aggregate: "\(state.key)"])
+            }
+            guard .now < end else { return }
         }
     }
 }

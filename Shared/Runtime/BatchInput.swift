@@ -20,6 +20,8 @@ struct GatherRequest<M: Machine>: Sendable {
     var noSlots: SlotAllocator
     /// Unreadable states of an older machine, with their number of events.
     var unreadable: [AggregateKey: Int]
+    /// The folds of older and incomplete states.
+    var folded: [AggregateKey: Aggregate<M>]
     /// The last outage and the last key that was notified of it.
     var notified: (outage: Outage, key: String)?
     var days = UnreadDays()
@@ -61,6 +63,8 @@ struct BatchInput<M: Machine>: Sendable {
     /// The suite time from the clock of the database, read under the lock. So the clocks of the replicas do not matter.
     var now = Instant.epoch
     var lastBatch: UUID?
+    /// The stored version of the form in which states are written; 0 if unknown.
+    var form = 0
     /// The assumption of a batch that was decided from memory; nil if the input was read from the database.
     var assumption: Assumption?
     /// Whether no other process has committed a batch since.
@@ -94,18 +98,28 @@ struct BatchInput<M: Machine>: Sendable {
     /// The reason why only a newer program can read the log further.
     var halt: String?
 
+    /// The version of the form in which this program writes states.
+    var writtenForm: Int { form > 0 ? min(form, M.version) : M.version }
+
     /// Whether no input from the log is left: no events, due deadlines or outages.
     var isThrough: Bool { events.isEmpty && due.isEmpty && outages.unheard.isEmpty && !hasMore }
 
     /// Takes a stored state: readable, of a newer version, or of an older one.
-    mutating func take(_ stored: StoredState, unreadable: [AggregateKey: Int]) {
+    ///
+    /// - Parameter folded: the folds of older and incomplete states.
+    mutating func take(
+        _ stored: StoredState, unreadable: [AggregateKey: Int], folded: [AggregateKey: Aggregate<M>] = [:]
+    ) {
         let (key, version) = (stored.key, stored.machineVersion)
         sizes[key] = stored.binary.count
         if version > M.version {
             faults[key] = .newerState(key: key, version: version)
         } else if case .exact(let state) = M.stored(stored.binary, version: version) {
             aggregates[key] = stored.aggregate(state)
-            if version < M.version { refreshed.insert(key) }
+            if version < writtenForm { refreshed.insert(key) }
+        } else if let fold = folded[key], fold.eventCount == stored.eventCount {
+            aggregates[key] = fold
+            if version < writtenForm { refreshed.insert(key) }
         } else if version == M.version || unreadable[key] == stored.eventCount {
             faults[key] = .malformedState(key: key)
         } else {

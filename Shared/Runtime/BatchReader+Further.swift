@@ -77,7 +77,7 @@ extension BatchReader {
     mutating func take(state row: Row) throws {
         let stored = try StoredState(row)
         let partition = try row.decode(Int.self, at: StoredState.columnCount)
-        let unreadable = requests.first { $0.partition == partition }?.unreadable ?? [:]
-        found[partition]?.take(stored, unreadable: unreadable)
+        let request = requests.first { $0.partition == partition }
+        found[partition]?.take(stored, unreadable: request?.unreadable ?? [:], folded: request?.folded ?? [:])
     }
 }

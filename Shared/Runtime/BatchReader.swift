@@ -115,6 +115,7 @@ struct BatchReader<M: Machine> {
         input.isCacheValid = request.lastBatch != nil && last == request.lastBatch
         input.hasParkedKeys = parked > 0
         input.isDoubtful = attempts > 0 || isExpired
+        input.form = try row.decode(Int.self, at: 11)
         if let lease = request.lease { input.holdsLease = owner == lease.owner && epoch == lease.epoch }
         if M.ownsLimits {
             input.outages.outage = try Self.outage(row, 9)

@@ -26,7 +26,6 @@ public final class DurableRuntime<M: Machine>: Service {
     private let watchdog: Watchdog
     private let blockers: BlockerWatch
     let standing: Statement
-    private let newest = Atomic<Int>(0)
     let sweeper: StateSweeper<M>
     let budget: StateBudget
     let settlingTime: Duration
@@ -67,11 +66,9 @@ public final class DurableRuntime<M: Machine>: Service {
         } hurry: {
             engine.hurry([$0], for: CursorWatch.pause * 2)
         }
-        leases = LeaseKeeper(options, member: member, engine: engine, logger: logger)
-        sweeper = StateSweeper(pool: pool, logger: logger) { [leases] in
-            // An older member can't read upgraded states. Nor can the old program after a rollback.
-            leases.membership.withLock({ $0.oldest >= M.version }) ? await leases.owned : []
-        }
+        leases = LeaseKeeper(
+            options, member: member, engine: engine, updatePatience: limits.update, logger: logger)
+        sweeper = StateSweeper(pool: pool, leases: leases, logger: logger)
         let progress = engine.inboxes.map(\.progress)
         blockers = BlockerWatch(
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
@@ -108,26 +105,20 @@ public final class DurableRuntime<M: Machine>: Service {
         _ submission: Submission<M>,
         waiting: (@Sendable () async throws -> Answer) async throws -> Answer = { try await $0() }
     ) async throws -> Answer {
-        do {
-            do { return try await engine.submit(submission) } catch let early as EarlyRefusal {
-                return try await waiting { try await self.submitAgain(submission, after: early) }
-            }
-        } catch let error as RuntimeError {
-            throw noting(error)
+        do { return try await engine.submit(submission) } catch let early as EarlyRefusal {
+            return try await waiting { try await self.submitAgain(submission, after: early) }
         }
     }
 
-    /// The newest version of a requested state that this program can't read; 0 if there was none.
-    public var newerVersion: Int { newest.load(ordering: .relaxed) }
+    /// The newest form of the stored states, if this program can't read it; nil if it can read all states.
+    public var newerState: Int? {
+        let newest = leases.membership.withLock(\.newestState)
+        return newest > M.version ? newest : nil
+    }
     /// Whether a living member runs a newer machine.
     public var hasNewerMember: Bool { leases.membership.withLock { $0.newest > M.version } }
     /// Whether there are other living members.
     public var hasOtherMembers: Bool { leases.membership.withLock { $0.others > 0 } }
-
-    private func noting(_ error: RuntimeError) -> RuntimeError {
-        if case .newerState(_, let version) = error { newest.max(version, ordering: .relaxed) }
-        return error
-    }
 
     /// Returns the stored state of an aggregate with the offset of its last event; nil before its first event.
     ///
@@ -145,13 +136,8 @@ public final class DurableRuntime<M: Machine>: Service {
         guard let row = rows[0].first else { return nil }
         let stored = try StoredState(row)
         // This upgrades an older state for one answer. The sweeper or a batch stores it.
-        let aggregate: Aggregate<M>
-        do {
-            aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in
-                try await pool.execute($0)
-            }
-        } catch let error as RuntimeError {
-            throw noting(error)
+        let aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in
+            try await pool.execute($0)
         }
         return (aggregate, stored.offset)
     }

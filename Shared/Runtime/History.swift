@@ -5,14 +5,6 @@ import Postgres
 import Records
 import Timeline
 
-extension Machine {
-    /// Returns the state from a stored form of this machine or an older one, without the log.
-    static func stored(_ binary: [UInt8], version: Int) -> Upgrade<Self>? {
-        if version == Self.version { return Self(binary: binary).map { .exact($0) } }
-        return version < Self.version ? upgraded(binary, from: version) : nil
-    }
-}
-
 /// A row of `states`, undecoded.
 struct StoredState: Sendable {
     let key: AggregateKey

@@ -10,9 +10,21 @@ import Telemetry
 struct Membership: Sendable, Equatable {
     /// The number of members besides this one.
     var others = 0
-    /// The oldest and the newest machine version among them.
+    /// The oldest and the newest machine version of all members.
     var oldest = 0
     var newest = 0
+    /// The newest form of the stored states.
+    var newestState = 0
+}
+
+/// A lease of this process, with the forms of the partition's states.
+struct OwnedPartition: Sendable, Equatable {
+    var owner: UUID
+    var epoch: Int
+    /// The version of the form in which states are written.
+    var form: Int
+    /// No state has a newer form.
+    var newestState: Int
 }
 
 /// Keeps this process's share of a consumer's partitions. It renews its membership and its leases, takes free or
@@ -34,19 +46,29 @@ actor LeaseKeeper<M: Machine> {
     private let member: UUID
     private let engine: BatchEngine<M>
     private let logger: Logger
-    private(set) var owned: Set<Int> = []
-    /// Partitions whose log only a newer program can read. Newer members take them.
-    private var halted: Set<Int> = []
+    /// The leases of this process, by partition.
+    private(set) var leases: [Int: OwnedPartition] = [:]
+    /// The time without older members after which states get this machine's form.
+    private let updatePatience: Duration
+    private var lastOlderMember: ContinuousClock.Instant?
+    /// Partitions that only a newer program can process. Newer members take them. True for those that may continue when
+    /// no state is newer than this program.
+    private var halted: [Int: Bool] = [:]
     /// The last report to the workers about commands that may end the process.
     private var commandGuard: (isOn: Bool, condemned: Set<String>)?
     private var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
 
+    var owned: Set<Int> { Set(leases.keys) }
+
     /// Whether a round succeeded within the term of a lease.
     var isCurrent: Bool { lastRound.map { $0.duration(to: .now) < .seconds(Self.term) } ?? false }
 
-    init(_ options: ConnectionOptions, member: UUID, engine: BatchEngine<M>, logger: Logger) {
+    init(
+        _ options: ConnectionOptions, member: UUID, engine: BatchEngine<M>, updatePatience: Duration, logger: Logger
+    ) {
+        self.updatePatience = updatePatience
         pool = ConnectionPool(options, size: 1, logger: logger)
         self.member = member
         self.engine = engine
@@ -66,14 +88,19 @@ actor LeaseKeeper<M: Machine> {
         }
     }
 
-    /// A member with a halted partition leaves the membership. Otherwise a partition that it can't take would wait for
-    /// it. It keeps its other partitions, and takes no more while there are other members.
+    /// A member with a halted partition gets no share. Otherwise a partition that it can't take would wait for it. It
+    /// keeps its other partitions, and takes no more while there are other members. It also leaves partitions to newer
+    /// members whose states it can't read.
     private func round() async throws {
-        halted.formUnion(await engine.halted.intersection(owned))
-        let enrol = Query(
-            Statements.enrol, [.text(M.name), .uuid(member), .double(Self.term), .int4(Int32(M.version))])
+        let newlyHalted = await engine.halted.intersection(owned).subtracting(halted.keys)
+        for partition in newlyHalted { halted[partition] = false }
         let rows = try await pool.execute([
-            halted.isEmpty ? enrol : Query(Statements.leave, [.text(M.name), .uuid(member)]),
+            Query(
+                Statements.enrol,
+                [
+                    .text(M.name), .uuid(member), .double(Self.term), .int4(Int32(M.version)),
+                    .bool(halted.isEmpty),
+                ]),
             Query(Statements.reap, [.text(M.name)]),
             Query(Statements.living, [.text(M.name), .uuid(member)]),
             Query(Statements.free, [.text(M.name)]),
@@ -83,19 +110,77 @@ actor LeaseKeeper<M: Machine> {
         // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
         try await guardCommands(isYoung || rows[4][0].decode(Bool.self), condemned: Set(rows[5].decode(String.self)))
-        let (living, oldest, newest, others) = try rows[2][0].decode((Int, Int, Int, Int).self)
-        membership.withLock { $0 = Membership(others: others, oldest: oldest, newest: newest) }
-        let share = (engine.inboxes.count + max(1, living) - 1) / max(1, living)
-        for partition in owned.sorted() where halted.isEmpty ? owned.count > share : halted.contains(partition) {
-            try await release(partition)
+        let (living, oldest, newest, others, newestState) = try rows[2][0].decode((Int, Int, Int, Int, Int).self)
+        let members = Membership(others: others, oldest: oldest, newest: newest, newestState: newestState)
+        membership.withLock { $0 = members }
+        if newestState > M.version {
+            for partition in newlyHalted { halted[partition] = true }
+        } else {
+            for partition in halted.filter(\.value).keys {
+                halted[partition] = nil
+                await engine.resume(partition)
+            }
         }
+        let share = (engine.inboxes.count + max(1, living) - 1) / max(1, living)
+        try await releaseExcess(over: share, members)
         try await renewAll()
         let takesMore = halted.isEmpty || living == 0
-        for partition in try rows[3].decode(Int.self) where takesMore && owned.count < share {
-            guard engine.inboxes.indices.contains(partition), !halted.contains(partition) else { continue }
+        for (partition, newestState) in try rows[3].decode((Int, Int).self) where takesMore {
+            guard engine.inboxes.indices.contains(partition), halted[partition] == nil,
+                leases.count < share || Self.isForFew(newestState, members), !Self.isForNewer(newestState, members)
+            else { continue }
             try await acquire(partition)
         }
+        try await chooseForms(members)
     }
+
+    /// Whether this program can't read all states of a partition, and another member can.
+    private static func isForNewer(_ newestState: Int, _ members: Membership) -> Bool {
+        newestState > M.version && members.newest >= newestState
+    }
+
+    /// Whether the oldest members can't read all states of a partition.
+    private static func isForFew(_ newestState: Int, _ members: Membership) -> Bool {
+        newestState > max(1, members.oldest)
+    }
+
+    private func releaseExcess(over share: Int, _ members: Membership) async throws {
+        for (partition, lease) in leases.sorted(by: { $0.key < $1.key }) {
+            let isExcess = halted.isEmpty && leases.count > share && !Self.isForFew(lease.newestState, members)
+            guard isExcess || halted[partition] != nil || Self.isForNewer(lease.newestState, members) else {
+                continue
+            }
+            try await release(partition)
+        }
+    }
+
+    // MARK: The form of states
+
+    /// Chooses the form in which the states of the owned partitions are written: that of the oldest member. After its
+    /// end, the form of this machine comes when no older member returns for a while.
+    private func chooseForms(_ members: Membership) async throws {
+        // Nothing is older than the first version.
+        guard M.version > 1 else { return }
+        let oldest = min(M.version, max(1, members.oldest))
+        if oldest < M.version { lastOlderMember = .now }
+        let mayRaise = lastOlderMember.map { $0.duration(to: .now) >= updatePatience } ?? true
+        for (partition, lease) in leases where lease.form > oldest || lease.form < oldest && mayRaise {
+            let changed = try await change(
+                partition, Statements.setForm,
+                [
+                    .partition(partition), .text(M.name), .uuid(member), .int(lease.epoch), .int4(Int32(oldest)),
+                ])
+            guard let row = changed?.first else { continue }
+            leases[partition]?.form = oldest
+            leases[partition]?.newestState = try row.decode(Int.self)
+            logger.info(
+                "set form of states",
+                metadata: [LogKey.partition: "\(partition)", LogKey.version: "\(oldest)"])
+        }
+    }
+
+    /// Takes note that the states of a partition have no newer form than this.
+    func note(_ partition: Int, newestState: Int) { leases[partition]?.newestState = newestState }
 
     private func guardCommands(_ isOn: Bool, condemned: Set<String>) async {
         guard commandGuard?.isOn != isOn || commandGuard?.condemned != condemned else { return }
@@ -105,7 +190,7 @@ actor LeaseKeeper<M: Machine> {
 
     /// Deletes the oldest idempotency answers of one partition at a time.
     private func sweep() async throws {
-        let overdue = owned.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
+        let overdue = leases.keys.filter { swept[$0].map { $0 + Self.sweepInterval < .now } ?? true }
         guard let partition = overdue.min() else { return }
         let keyParameters: [Parameter] = [.partition(partition), .text(M.name)]
         let rows = try await pool.execute([
@@ -137,17 +222,25 @@ actor LeaseKeeper<M: Machine> {
 
     /// Renews all leases in one statement. Those that a batch holds at this moment, and lost ones, follow one by one.
     private func renewAll() async throws {
-        guard !owned.isEmpty else { return }
+        guard !leases.isEmpty else { return }
         let rows = try await pool.execute(
-            Statements.renewFree, .int4s(owned.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
-            .bool(M.ownsLimits))
-        for partition in owned.subtracting(try rows.decode(Int.self)).sorted() { try await renew(partition) }
+            Statements.renewFree, .int4s(leases.keys.map { Int32($0) }), .text(M.name), .uuid(member),
+            .double(Self.term), .bool(M.ownsLimits))
+        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+        for partition in leases.keys.sorted() {
+            if let newestState = renewed[partition] {
+                note(partition, newestState: newestState)
+            } else {
+                try await renew(partition)
+            }
+        }
     }
 
     private func renew(_ partition: Int) async throws {
         let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
-        guard let rows = changed, rows.isEmpty else { return }
-        owned.remove(partition)
+        guard let rows = changed else { return }
+        if let row = rows.first { return note(partition, newestState: try row.decode(Int.self)) }
+        leases[partition] = nil
         await engine.leaseLost(partition)
         logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
     }
@@ -155,22 +248,22 @@ actor LeaseKeeper<M: Machine> {
     private func acquire(_ partition: Int) async throws {
         let all = parameters(partition) + [.bool(M.ownsLimits)]
         let lease = try await change(partition, Statements.acquire, all)?.first
-        guard let (epoch, attempts) = try lease?.decode((Int, Int).self) else { return }
-        owned.insert(partition)
+        guard let (epoch, attempts, form, newestState) = try lease?.decode((Int, Int, Int, Int).self) else { return }
+        leases[partition] = OwnedPartition(owner: member, epoch: epoch, form: form, newestState: newestState)
         swept[partition] = nil
         await engine.hold(partition, .init(owner: member, epoch: epoch), isSuspicious: attempts > 1)
     }
 
     private func release(_ partition: Int) async throws {
         await engine.leaseLost(partition)
-        owned.remove(partition)
+        leases[partition] = nil
         // If the row stays locked, the lease expires.
         _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
     }
 
     /// Releases all leases, so that other members need not wait for them to expire.
     func releaseAll() async {
-        for partition in owned.sorted() {
+        for partition in leases.keys.sorted() {
             do { try await release(partition) } catch {
                 logger.debug("failed to release lease, it will expire", error: error)
             }

@@ -10,7 +10,10 @@ extension PartitionMachine {
     /// Handles the gathered inputs: records those that may end the process, then decides.
     mutating func decide(_ attempt: Attempt, _ input: BatchInput<M>, now: ContinuousClock.Instant) -> [Action] {
         hasParkedKeys = input.hasParkedKeys
-        if input.assumption == nil { (days.last, lastHead, isDoubtful) = (input.day, input.head, input.isDoubtful) }
+        if input.assumption == nil {
+            (days.last, lastHead, isDoubtful) = (input.day, input.head, input.isDoubtful)
+            form = input.form
+        }
         if input.isAtHead { nextDue = input.nextDue }
         if !input.isCacheValid { slots = nil }
         let names = unrecordedCommands(of: attempt, input)
@@ -128,6 +131,8 @@ extension PartitionMachine {
         if let restored = input.slots { batch.slots = restored } else if let slots { batch.slots = slots }
         input.slots = nil
         slots = nil
+        batch.form = input.writtenForm
+        batch.moment = input.now
         batch.faults = input.faults
         batch.parked = input.parked
         batch.condemned = quarantine.condemned

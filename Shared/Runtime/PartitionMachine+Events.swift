@@ -121,7 +121,8 @@ extension PartitionMachine {
             idempotencyKeys: attempt.submissions.compactMap { $0.idempotency?.key }, log: attempt.plan.log,
             lease: lease, lastBatch: lastBatch, hasParkedKeys: hasParkedKeys,
             readsSlots: noSlots.ceiling != nil && slots == nil, noSlots: noSlots, unreadable: unreadable,
-            notified: notified.map { ($0.outage, $0.key) }, days: days, assumption: assumption(of: attempt))
+            folded: folded, notified: notified.map { ($0.outage, $0.key) }, days: days,
+            assumption: assumption(of: attempt))
         phase = .gathering(attempt)
         return [.gather(request)]
     }

@@ -38,6 +38,7 @@ extension PartitionMachine {
         var actions: [Action] = []
         if result.succeeded { actions.append(.progress(.succeeded(withData: result.withData))) }
         actions.append(adopt(batch))
+        if !folded.isEmpty { folded = folded.filter { batch.aggregates[$0.key] == nil } }
         (lastBatch, lastHead) = (done.lastBatch, done.head)
         if attempt.plan.log != nil {
             if done.hasMore || quarantine.trialsLeft > 0 { lookAgain() }
@@ -53,7 +54,7 @@ extension PartitionMachine {
 
     private mutating func adopt(_ batch: Batch<M>) -> Action {
         var sizes = batch.sizes
-        for (key, change) in batch.changed { sizes[key] = change.binary.count }
+        for (key, change) in batch.changed { sizes[key] = change.written.binary.count }
         if batch.slots.ceiling != nil {
             var slots = batch.slots
             if let over = batch.over, !slots.changed.isEmpty { slots.drop(before: over) }

@@ -87,6 +87,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     var commandGuard = CommandGuard()
     /// Unreadable states of an older machine, with their number of events at the failed upgrade.
     var unreadable: [AggregateKey: Int] = [:]
+    /// The folds of older and incomplete states, for the next batches.
+    var folded: [AggregateKey: Aggregate<M>] = [:]
     /// The current outage and the last key that was notified of it under this lease.
     var notified: (outage: Outage, key: String)?
     var isStopping = false
@@ -106,6 +108,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     var hasParkedKeys = false
     /// The last known head.
     var lastHead = 0
+    /// The stored version of the form in which states are written, as the last look has found.
+    var form = 0
     /// Whether an input may have ended an owner, as the last look has found.
     var isDoubtful = false
     var assumptions = AssumptionPace()
@@ -151,6 +155,7 @@ struct PartitionMachine<M: Machine>: Sendable {
 
     mutating func leaseLost() {
         lease = nil
+        folded = [:]
         nextDue = nil
         quarantine.leaseLost()
     }
@@ -171,6 +176,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     }
 
     mutating func stop(reading reason: String) { halt = halt ?? reason }
+
+    mutating func resume() { halt = nil }
 
     /// Takes note of a deadline.
     mutating func note(_ due: Instant?) {

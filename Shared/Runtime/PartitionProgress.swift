@@ -87,6 +87,9 @@ final class PartitionProgress: Sendable {
         state.withLock { $0.halted = StuckPartition(partition: partition, cause: .halted(reason), since: .now) }
     }
 
+    /// The program can process the partition again.
+    func resumed() { state.withLock { $0.halted = nil } }
+
     /// A batch was committed.
     ///
     /// - Parameter withData: whether it wrote more than its position. A batch without data does not prove that others

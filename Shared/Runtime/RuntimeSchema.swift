@@ -42,7 +42,8 @@ public enum RuntimeSchema {
         return Migrator(schema: service, migrations: [states] + more)
     }
 
-    /// Records the version that the states must reach. If no state is older, all of them have it.
+    /// Records the version that the states must reach. If no state is older, all of them have it. The first version is
+    /// the form in which states are written, until the services choose another one.
     private static func want(_ version: Int, of service: String, _ connection: Connection) async throws {
         let want = Statement(
             """
@@ -54,6 +55,9 @@ public enum RuntimeSchema {
             ON CONFLICT (partition, service) DO UPDATE
             SET wanted = greatest(v.wanted, excluded.wanted), reached = greatest(v.reached, excluded.reached)
             """)
+        let form = Statement(
+            "UPDATE bus.cursors SET state_form = $2, newest_state = $2 WHERE consumer = $1 AND state_form = 0")
         try await connection.execute(want, .text(service), .int4(Int32(version)))
+        try await connection.execute(form, .text(service), .int4(Int32(version)))
     }
 }

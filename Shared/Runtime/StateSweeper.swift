@@ -5,9 +5,10 @@ import Machines
 import Postgres
 import Synchronization
 import Telemetry
+import Timeline
 
-/// Upgrades the states of older machines in the partitions that this process owns. So idle devices get the new
-/// machine's deadlines, and retention can drop old events.
+/// Writes the states of the owned partitions in their chosen form. So idle devices get the new machine's deadlines,
+/// retention can drop old events, and after a rollback the older program can read all states.
 final class StateSweeper<M: Machine>: Sendable {
     /// The number of keys that one statement scans.
     static var reach: Int { 2000 }
@@ -15,7 +16,7 @@ final class StateSweeper<M: Machine>: Sendable {
     static var chunk: Int { 50 }
     /// The pause between two chunks, in which others use the database.
     static var pause: Duration { .milliseconds(10) }
-    /// The time until the next scan of all states after one that found some. An older replica may still be writing.
+    /// The time until the next scan of all states while older replicas may write.
     static var soon: Duration { .seconds(60) }
     static var later: Duration { .seconds(3600) }
 
@@ -25,31 +26,34 @@ final class StateSweeper<M: Machine>: Sendable {
     }
 
     private let pool: ConnectionPool
-    private let owned: @Sendable () async -> Set<Int>
+    private let leases: LeaseKeeper<M>
     private let logger: Logger
     private let progress = Mutex(Progress())
     private let look: Statement
     private let read: Statement
     private let reached = Statement(
         """
-        UPDATE bus.state_versions SET reached = $3 WHERE partition = $1 AND service = $2 AND reached < $3
+        UPDATE bus.state_versions AS v SET reached = $3
+        WHERE v.partition = $1 AND v.service = $2 AND v.reached < $3 AND EXISTS (
+            SELECT FROM bus.cursors AS c
+            WHERE c.partition = $1 AND c.consumer = $2 AND c.state_form = $3 AND c.owner = $4 AND c.epoch = $5)
         """)
 
-    /// - Parameter owned: the partitions whose leases this process has; none while an older program is a member.
-    init(pool: ConnectionPool, logger: Logger, owned: @escaping @Sendable () async -> Set<Int>) {
+    init(pool: ConnectionPool, leases: LeaseKeeper<M>, logger: Logger) {
         self.pool = pool
-        self.owned = owned
+        self.leases = leases
         self.logger = logger
         look = Statement(
             """
-            SELECT max(p.key), count(*), count(*) FILTER (WHERE p.machine_version < $3) FROM (
+            SELECT max(p.key), count(*), count(*) FILTER (WHERE p.machine_version <> $3),
+                count(*) FILTER (WHERE p.machine_version < $4) FROM (
                 SELECT s.key, s.machine_version FROM "\(M.name)".states AS s
-                WHERE s.partition = $1 AND s.key > $2 ORDER BY s.key LIMIT $4) AS p
+                WHERE s.partition = $1 AND s.key > $2 ORDER BY s.key LIMIT $5) AS p
             """)
         read = Statement(
             """
-            SELECT \(Statements.stateColumns) FROM "\(M.name)".states
-            WHERE partition = $1 AND key > $2 AND key <= $3 AND machine_version < $4 ORDER BY key LIMIT $5
+            SELECT \(Statements.stateColumns), next_deadline FROM "\(M.name)".states
+            WHERE partition = $1 AND key > $2 AND key <= $3 AND (machine_version <> $4 OR $5) ORDER BY key LIMIT $6
             """)
     }
 
@@ -61,90 +65,115 @@ final class StateSweeper<M: Machine>: Sendable {
     func run() async {
         // Nothing is older than the first version.
         guard M.version > 1 else { return }
-        var due: [Int: ContinuousClock.Instant] = [:]
+        var due: [Int: (at: ContinuousClock.Instant, form: Int)] = [:]
         while !Task.isCancelled {
-            let owned = await owned()
-            due = due.filter { owned.contains($0.key) }
-            progress.withLock { $0.left = $0.left.filter { owned.contains($0.key) } }
-            for partition in owned.sorted() where due[partition].map({ $0 <= .now }) ?? true {
+            let leases = await leases.leases
+            due = due.filter { leases[$0.key]?.form == $0.value.form }
+            progress.withLock { $0.left = $0.left.filter { leases[$0.key] != nil } }
+            for (partition, lease) in leases.sorted(by: { $0.key < $1.key })
+            where due[partition].map({ $0.at <= .now }) ?? true {
                 do {
-                    let found = try await sweep(partition)
-                    due[partition] = .now + (found > 0 ? Self.soon : Self.later)
+                    let isMixed = try await sweep(partition, lease)
+                    due[partition] = (.now + (isMixed ? Self.soon : Self.later), lease.form)
                 } catch {
                     guard !Task.isCancelled else { return }
                     logger.warning(
                         "failed to upgrade states, will retry",
                         error: error, metadata: [LogKey.partition: "\(partition)"])
-                    due[partition] = .now + .seconds(5)
+                    due[partition] = (.now + .seconds(5), lease.form)
                 }
             }
             try? await Task.sleep(for: .milliseconds(500))
         }
     }
 
-    /// Upgrades all states of one partition.
+    /// Writes all states of one partition in its chosen form.
     ///
-    /// - Returns: the number of older states that it found.
-    func sweep(_ partition: Int) async throws -> Int {
-        let stretches = try await find(partition)
-        let found = stretches.reduce(0) { $0 + $1.count }
-        progress.withLock { $0.left[partition] = found }
-        var unreadable = 0
-        for stretch in stretches { unreadable += try await upgrade(stretch, partition) }
-        if found > 0 {
-            logger.info(
-                "upgraded states",
-                metadata: [
-                    LogKey.partition: "\(partition)", LogKey.version: "\(M.version)", LogKey.states: "\(found)",
-                    LogKey.unreadable: "\(unreadable)",
-                ])
+    /// - Returns: whether states had another form, or get an older form than this machine's.
+    private func sweep(_ partition: Int, _ lease: OwnedPartition) async throws -> Bool {
+        let isOlderForm = lease.form < M.version
+        let ranges = try await find(partition, lease)
+        let found = ranges.reduce(0) { $0 + $1.count }
+        progress.withLock { $0.left[partition] = ranges.reduce(0) { $0 + $1.older } }
+        let upgrader = StateUpgrader<M>(partition: partition, lease: lease, pool: pool)
+        var total = StateUpgrader<M>.Result()
+        for range in ranges where range.count > 0 || isOlderForm {
+            let result = try await upgrade(range, upgrader)
+            total.written += result.written
+            total.newer += result.newer
+            total.unreadable += result.unreadable
         }
+        if total.written > 0 || !total.unreadable.isEmpty || total.newer > 0 { log(total, partition, lease) }
         // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
-        try await pool.execute(reached, .partition(partition), .text(M.name), .int4(Int32(M.version)))
-        return found
+        try await pool.execute(
+            reached, .partition(partition), .text(M.name), .int4(Int32(lease.form)), .uuid(lease.owner),
+            .int(lease.epoch))
+        if lease.newestState > lease.form, total.newer == 0, let newest = try await upgrader.settle() {
+            await leases.note(partition, newestState: newest)
+        }
+        return found > 0 || isOlderForm
     }
 
-    /// Keys after `after` up to `to`, and the number of older states among them.
+    private func log(_ total: StateUpgrader<M>.Result, _ partition: Int, _ lease: OwnedPartition) {
+        logger.info(
+            "upgraded states",
+            metadata: [
+                LogKey.partition: "\(partition)", LogKey.version: "\(lease.form)", LogKey.states: "\(total.written)",
+                LogKey.unreadable: "\(total.unreadable.count)",
+            ])
+        if total.newer > 0 {
+            logger.warning(
+                "states can't be written in the older form, older programs refuse requests for them",
+                metadata: [LogKey.partition: "\(partition)", LogKey.states: "\(total.newer)"])
+        }
+    }
+
+    /// Keys after `after` up to `to`, the number of states among them that have another form than the chosen one, and
+    /// the number with an older form than this machine's.
     private struct KeyRange {
         var after: String
         var to: String
         var count: Int
+        var older: Int
     }
 
-    private func find(_ partition: Int) async throws -> [KeyRange] {
-        var stretches: [KeyRange] = []
+    private func find(_ partition: Int, _ lease: OwnedPartition) async throws -> [KeyRange] {
+        var ranges: [KeyRange] = []
         var after = ""
         while true {
             let found = try await pool.execute(
-                look, .partition(partition), .text(after), .int4(Int32(M.version)), .int(Self.reach), rowsExpected: 1)
-            let (last, scanned, count) = try found[0].decode((String?, Int, Int).self)
-            guard let last else { return stretches }
-            if count > 0 { stretches.append(KeyRange(after: after, to: last, count: count)) }
-            guard scanned == Self.reach else { return stretches }
+                look, .partition(partition), .text(after), .int4(Int32(lease.form)), .int4(Int32(M.version)),
+                .int(Self.reach), rowsExpected: 1)
+            let (last, scanned, count, older) = try found[0].decode((String?, Int, Int, Int).self)
+            guard let last else { return ranges }
+            ranges.append(KeyRange(after: after, to: last, count: count, older: older))
+            guard scanned == Self.reach else { return ranges }
             after = last
         }
     }
 
-    /// - Returns: the number of unreadable states.
-    private func upgrade(_ stretch: KeyRange, _ partition: Int) async throws -> Int {
-        let upgrader = StateUpgrader<M>(partition: partition, pool: pool)
-        var after = stretch.after
-        var unreadable = 0
+    private func upgrade(_ range: KeyRange, _ upgrader: StateUpgrader<M>) async throws -> StateUpgrader<M>.Result {
+        let form = upgrader.lease.form
+        var total = StateUpgrader<M>.Result()
+        var after = range.after
         while true {
-            let states = try await pool.execute(
-                read, .partition(partition), .text(after), .text(stretch.to), .int4(Int32(M.version)), .int(Self.chunk)
-            ).map(StoredState.init)
-            guard let last = states.last else { return unreadable }
-            let result = try await upgrader.upgrade(states, until: .now + .seconds(3600))
+            let states: [DatedState] = try await pool.execute(
+                read, .partition(upgrader.partition), .text(after), .text(range.to), .int4(Int32(form)),
+                .bool(form < M.version), .int(Self.chunk)
+            ).map { (try StoredState($0), try $0.decode(Instant?.self, at: StoredState.columnCount)) }
+            guard let last = states.last else { return total }
+            let result = try await upgrader.upgrade(states)
             for state in result.unreadable {
                 logger.error("failed to read stored state", metadata: [LogKey.aggregate: "\(state.key)"])
             }
-            unreadable += result.unreadable.count
+            total.written += result.written
+            total.newer += result.newer
+            total.unreadable += result.unreadable
             progress.withLock { progress in
                 progress.upgraded += result.written
-                progress.left[partition]? -= states.count - result.unreadable.count
+                if form == M.version { progress.left[upgrader.partition]? -= states.count - result.unreadable.count }
             }
-            after = last.key.description
+            after = last.stored.key.description
             try await Task.sleep(for: Self.pause)
         }
     }

@@ -1,26 +1,30 @@
 import Contracts
 import EventLog
+import Foundation
 import Machines
 import Postgres
 import Records
 import Timeline
 
-/// Upgrades states of older machines, outside of the cursor's lock.
+/// Writes states in the chosen form of their partition.
 ///
-/// It reads a state, upgrades it, and writes it back only if it has not changed since. A batch that writes the state at
-/// the same time wins: its state is already new.
+/// It reads a state, upgrades it outside of any lock, and writes it back only if it has not changed since. It locks the
+/// cursor row for the write, so that the form and the lease are still those of its plan, and no batch runs meanwhile.
 struct StateUpgrader<M: Machine>: Sendable {
     let partition: Int
+    let lease: OwnedPartition
     let pool: ConnectionPool
+    // The cursor is locked before the states, as in a batch.
     private let write = Statement(
         """
+        WITH held AS (
+            SELECT FROM bus.cursors
+            WHERE partition = $1 AND consumer = '\(M.name)' AND owner = $2 AND epoch = $3 AND state_form = $4 FOR UPDATE)
         UPDATE "\(M.name)".states AS s
-        SET state = n.state, machine_version = $2, next_deadline = n.next_deadline
-        FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[]) AS n (key, state, event_count, next_deadline)
-        WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count AND s.machine_version < $2
-            -- A batch may hold some of the rows and wait for others. This statement never waits while it holds a row.
-            AND s.key IN (SELECT l.key FROM "\(M.name)".states AS l
-                WHERE l.partition = $1 AND l.key = ANY($3) FOR UPDATE SKIP LOCKED)
+        SET state = n.state, machine_version = n.machine_version, next_deadline = n.next_deadline
+        FROM unnest($5::int4[], $6::text[], $7::bytea[], $8::int8[], $9::int8[])
+            AS n (machine_version, key, state, event_count, next_deadline)
+        WHERE EXISTS (SELECT FROM held) AND s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count
         RETURNING s.key
         """)
 
@@ -29,28 +33,64 @@ struct StateUpgrader<M: Machine>: Sendable {
         var written = 0
         /// States that neither their stored form nor the log can restore.
         var unreadable: [StoredState] = []
+        /// The number of states that the chosen form can't express.
+        var newer = 0
     }
 
-    /// Upgrades states one after the other until the time is over, at least one, and writes them together.
-    func upgrade(_ states: [StoredState], until end: ContinuousClock.Instant) async throws -> Result {
+    /// Upgrades states one after the other, and writes those together whose rows change.
+    func upgrade(_ states: [DatedState]) async throws -> Result {
         var result = Result()
-        var new: [Aggregate<M>] = []
-        for stored in states {
+        var new: [(aggregate: Aggregate<M>, written: WrittenForm)] = []
+        for (stored, deadline) in states {
             do {
-                new.append(
-                    try await Aggregate<M>.current(stored, partition: partition) { [pool] in try await pool.execute($0)
-                    })
+                let aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in
+                    try await pool.execute($0)
+                }
+                let written = aggregate.state.written(as: lease.form, at: aggregate.now)
+                if written.version > lease.form { result.newer += 1 }
+                guard written.version != stored.machineVersion || written.nextDeadline != deadline else { continue }
+                new.append((aggregate, written))
             } catch is RuntimeError {
                 result.unreadable.append(stored)
             }
-            guard .now < end else { break }
         }
         guard !new.isEmpty else { return result }
-        result.written = try await pool.execute(
-            write, .partition(partition), .int4(Int32(M.version)), .texts(new.map(\.key.description)),
-            .byteas(new.map(\.state.binary)), .ints(new.map(\.eventCount)),
-            .ints(new.map { $0.nextDeadline.map { Int($0.milliseconds) } })
-        ).count
+        result.written = try await pool.execute([
+            Query(Statements.limitLocks),
+            Query(
+                write,
+                [
+                    .partition(partition), .uuid(lease.owner), .int(lease.epoch), .int4(Int32(lease.form)),
+                    .int4s(new.map { Int32($0.written.version) }), .texts(new.map(\.aggregate.key.description)),
+                    .byteas(new.map(\.written.binary)), .ints(new.map(\.aggregate.eventCount)),
+                    .ints(new.map { $0.written.nextDeadline.map { Int($0.milliseconds) } }),
+                ]),
+        ])[1].count
         return result
     }
+
+    /// Finds out the newest form of the partition's states under the cursor's lock, and stores it.
+    ///
+    /// - Returns: the newest form; nil if the lease is lost.
+    func settle() async throws -> Int? {
+        let statement = Statement(
+            """
+            UPDATE bus.cursors SET newest_state = greatest(state_form, (
+                SELECT max(machine_version) FROM "\(M.name)".states WHERE partition = $1))
+            WHERE partition = $1 AND consumer = '\(M.name)' AND owner = $2 AND epoch = $3 RETURNING newest_state::int8
+            """)
+        return try await pool.withConnection { connection in
+            let rows = try await connection.execute([
+                Query(Statement(TransactionLevel.readCommitted.rawValue)), Query(Statements.limitLocks),
+                // The subquery sees what was committed before the lock only in a statement of its own.
+                Query(Statements.lockCursors, [.int4s([Int32(partition)]), .text(M.name)]),
+                Query(statement, [.partition(partition), .uuid(lease.owner), .int(lease.epoch)]),
+                Query(Statement("COMMIT")),
+            ])
+            return try rows[3].first?.decode(Int.self)
+        }
+    }
 }
+
+/// A stored state with its stored deadline.
+typealias DatedState = (stored: StoredState, deadline: Instant?)

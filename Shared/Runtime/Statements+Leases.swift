@@ -12,12 +12,14 @@ extension Statements {
         "(\(moment) < clock_timestamp() OR \(moment) > clock_timestamp() + interval '\(2 * term) seconds')"
     }
 
-    /// Adds a member, or renews its membership.
+    /// Adds a member, or renews its membership. Parameters: consumer, member, term, machine version, whether it takes
+    /// partitions.
     static let enrol = Statement(
         """
-        INSERT INTO bus.members AS m (consumer, member, since_time, expires, machine_version)
-        VALUES ($1, $2, bus.suite_time(bus.real_now()), clock_timestamp() + make_interval(secs => $3), $4)
+        INSERT INTO bus.members AS m (consumer, member, since_time, expires, machine_version, takes_partitions)
+        VALUES ($1, $2, bus.suite_time(bus.real_now()), clock_timestamp() + make_interval(secs => $3), $4, $5)
         ON CONFLICT (consumer, member) DO UPDATE SET expires = excluded.expires,
+            takes_partitions = excluded.takes_partitions,
             since = CASE WHEN m.expires < clock_timestamp() THEN excluded.since ELSE m.since END,
             since_time = CASE WHEN m.expires < clock_timestamp() THEN excluded.since_time ELSE m.since_time END
         """)
@@ -25,20 +27,23 @@ extension Statements {
     static let reap = Statement(
         "DELETE FROM bus.members WHERE consumer = $1 AND expires < clock_timestamp() - interval '1 minute'")
     static let leave = Statement("DELETE FROM bus.members WHERE consumer = $1 AND member = $2")
+    /// The number of members that take partitions, the oldest and the newest version of all members, the number of
+    /// others, and the newest form of the stored states.
     static let living = Statement(
         """
-        SELECT count(*), coalesce(min(machine_version), 0)::int8, coalesce(max(machine_version), 0)::int8,
-            count(*) FILTER (WHERE member <> $2)
+        SELECT count(*) FILTER (WHERE takes_partitions), coalesce(min(machine_version), 0)::int8,
+            coalesce(max(machine_version), 0)::int8, count(*) FILTER (WHERE member <> $2),
+            (SELECT coalesce(max(c.newest_state), 0)::int8 FROM bus.cursors AS c WHERE c.consumer = $1)
         FROM bus.members WHERE consumer = $1 AND NOT \(isOver("expires"))
         """)
     static let renew = Statement(
         """
         UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
             \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
-        WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING epoch
+        WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING newest_state::int8
         """)
-    /// Renews the leases whose rows no other session has locked. Returns their partitions. Parameters: partitions,
-    /// consumer, owner, term, whether to note outages.
+    /// Renews the leases whose rows no other session has locked. Returns their partitions and the newest forms of their
+    /// states. Parameters: partitions, consumer, owner, term, whether to note outages.
     static let renewFree = Statement(
         """
         UPDATE bus.cursors AS c SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
@@ -46,7 +51,7 @@ extension Statements {
         FROM (
             SELECT partition AS free FROM bus.cursors
             WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED) AS f
-        WHERE c.partition = f.free AND c.consumer = $2 RETURNING c.partition::int8
+        WHERE c.partition = f.free AND c.consumer = $2 RETURNING c.partition::int8, c.newest_state::int8
         """)
     // An owner that takes its own lease back has survived. A release proves nothing about inputs that the owner never
     // reached, so only a batch at the head of the log clears the attempts.
@@ -56,17 +61,30 @@ extension Statements {
             attempts = CASE WHEN owner IS NULL OR owner = $3 THEN attempts ELSE attempts + 1 END,
             lease_expires = clock_timestamp() + make_interval(secs => $4), \(served), \(outage(noted: "$5"))
         WHERE partition = $1 AND consumer = $2 AND (owner IS NULL OR \(isOver("lease_expires")))
-        RETURNING epoch, attempts::int8
+        RETURNING epoch, attempts::int8, state_form::int8, newest_state::int8
         """)
     static let release = Statement(
         """
         UPDATE bus.cursors SET owner = NULL, \(served), \(outage(noted: "$4 AND \(isOver("lease_expires"))"))
         WHERE partition = $1 AND consumer = $2 AND owner = $3
         """)
+    /// The partitions without a living owner, and the newest forms of their states.
     static let free = Statement(
         """
-        SELECT partition::int8 FROM bus.cursors
+        SELECT partition::int8, newest_state::int8 FROM bus.cursors
         WHERE consumer = $1 AND (owner IS NULL OR \(isOver("lease_expires"))) ORDER BY partition
+        """)
+    /// Sets the form in which the states of a partition are written. Retention then waits for the upgrade of older forms.
+    /// Parameters: partition, consumer, owner, epoch, form.
+    static let setForm = Statement(
+        """
+        WITH changed AS (
+            UPDATE bus.cursors SET state_form = $5, newest_state = greatest(newest_state, $5)
+            WHERE partition = $1 AND consumer = $2 AND owner = $3 AND epoch = $4 RETURNING newest_state),
+        noted AS (
+            UPDATE bus.state_versions SET reached = $5
+            WHERE partition = $1 AND service = $2 AND reached > $5 AND EXISTS (SELECT FROM changed))
+        SELECT newest_state::int8 FROM changed
         """)
     /// Deletes records of old trials that were never finished.
     static let forgetSuspects = Statement(

@@ -48,7 +48,7 @@ struct Statements: Sendable {
             """
             INSERT INTO "\(service)".states AS s
                 (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
-            SELECT n.partition, n.key, n.state, $1, p.head - n.back,
+            SELECT n.partition, n.key, n.state, n.machine_version, p.head - n.back,
                 CASE WHEN n.base = n.stored THEN n.event_count
                     ELSE bus.expect(n.stored, n.base, 'the event count of a stored state') END,
                 n.decided_at, n.next_deadline
@@ -56,8 +56,9 @@ struct Statements: Sendable {
                 SELECT u.*, coalesce((
                     SELECT o.event_count FROM "\(service)".states AS o
                     WHERE o.partition = u.partition AND o.key = u.key), 0) AS stored
-                FROM unnest($2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
-                    AS u (partition, key, state, back, event_count, decided_at, next_deadline, base)
+                FROM unnest($1::int4[], $2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[],
+                    $9::int8[])
+                    AS u (machine_version, partition, key, state, back, event_count, decided_at, next_deadline, base)
                 OFFSET 0) AS n
             JOIN bus.partitions AS p ON p.partition = n.partition
             ON CONFLICT (partition, key) DO UPDATE SET state = excluded.state, machine_version = excluded.machine_version,
@@ -65,13 +66,14 @@ struct Statements: Sendable {
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
                     ELSE bus.expect(s.event_count, excluded.event_count - 1, 'the event count of a stored state') END
             """)
-        // Upgraded states that have no new events.
+        // States in another form, or with another deadline, that have no new events.
         refreshStates = Statement(
             """
             WITH written AS (
                 UPDATE "\(service)".states AS s
-                SET state = n.state, machine_version = $2, next_deadline = n.next_deadline
-                FROM unnest($3::text[], $4::bytea[], $5::int8[], $6::int8[]) AS n (key, state, event_count, next_deadline)
+                SET state = n.state, machine_version = n.machine_version, next_deadline = n.next_deadline
+                FROM unnest($2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[])
+                    AS n (machine_version, key, state, event_count, next_deadline)
                 WHERE s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count RETURNING 1)
             SELECT bus.expect((SELECT count(*) FROM written), cardinality($3), 'the number of refreshed states')
             """)
@@ -113,7 +115,7 @@ struct Statements: Sendable {
     private static let cursors = """
         SELECT c.partition::int8, c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
             c.owner IS NOT NULL AND c.lease_expires < clock_timestamp(),
-            c.served_at < clock_timestamp() - interval '1 second', lower(c.outage), upper(c.outage)
+            c.served_at < clock_timestamp() - interval '1 second', lower(c.outage), upper(c.outage), c.state_form::int8
         FROM bus.cursors AS c
         WHERE c.partition = ANY($1) AND c.consumer = $2 ORDER BY c.partition FOR UPDATE
         """
@@ -177,15 +179,17 @@ struct Statements: Sendable {
     // A batch that assumes has no position: its cursor stays. If the position was the head before the append, the cursor
     // also skips its own events. `epoch` is that of the lease; null for a batch with only commands. `is_at_head` is true
     // if the log was read to its head and nothing is due. Returns the heads.
+    // `form` is the newest form of the states that the batch writes.
     static let moveCursors = Statement(
         """
         WITH moved AS (
             UPDATE bus.cursors AS c SET last_batch = n.batch, parked = c.parked + n.parked,
                 attempts = CASE WHEN n.is_at_head THEN 0 ELSE c.attempts END,
+                newest_state = greatest(c.newest_state, n.form),
                 log_offset = coalesce(n.position, c.log_offset)
                     + CASE WHEN coalesce(n.position, c.log_offset) = p.head - n.count THEN n.count ELSE 0 END
-            FROM unnest($2::int4[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[])
-                AS n (partition, batch, position, count, epoch, parked, is_at_head)
+            FROM unnest($2::int4[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::int4[])
+                AS n (partition, batch, position, count, epoch, parked, is_at_head, form)
             JOIN bus.partitions AS p ON p.partition = n.partition
             WHERE c.partition = n.partition AND c.consumer = $1 AND (n.epoch IS NULL OR c.epoch = n.epoch)
             RETURNING c.partition, p.head)

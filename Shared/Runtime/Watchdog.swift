@@ -15,16 +15,20 @@ public struct StallLimits: Sendable {
     public var blocker: Duration
     /// The longest time that a command waits for its service to read the log before its refusal is final.
     public var settling: Duration
+    /// The time without members of an older version after which states are written in the form of this one. Until then,
+    /// an old program can return without finding newer states.
+    public var update: Duration
 
     /// Creates limits.
     public init(
         decision: Duration = .seconds(5), overdueCall: Duration = .seconds(10), blocker: Duration = .seconds(10),
-        settling: Duration = .seconds(2)
+        settling: Duration = .seconds(2), update: Duration = .seconds(60)
     ) {
         self.decision = decision
         self.overdueCall = overdueCall
         self.blocker = blocker
         self.settling = settling
+        self.update = update
     }
 }
 

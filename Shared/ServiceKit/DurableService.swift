@@ -126,7 +126,7 @@ extension DurableRuntime {
 
     /// The fault of states that only a newer program can read.
     fileprivate var newerStates: String? {
-        newerVersion > 0 ? "this program can't read states of version \(newerVersion), which are in use" : nil
+        newerState.map { "this program can't read states of version \($0), which are in use" }
     }
 
     /// The fault of partitions whose batches fail, if there is another replica that may do better.

@@ -89,6 +89,11 @@ CREATE TABLE bus.cursors (
     parked integer NOT NULL DEFAULT 0,
     -- The id of the last committed batch. It shows whether a commit without an answer succeeded.
     last_batch uuid,
+    -- The version of the stored form in which batches write states. A newer program writes an older form while older
+    -- programs run. 0 before the first migration of the service.
+    state_form integer NOT NULL DEFAULT 0,
+    -- No state of the partition has a newer form. Programs of an older version leave the partition to newer ones.
+    newest_state integer NOT NULL DEFAULT 0,
     CONSTRAINT cursors_pkey PRIMARY KEY (partition, consumer)
 ) WITH (fillfactor = 50);
 
@@ -100,9 +105,10 @@ CREATE TABLE bus.members (
     since timestamptz NOT NULL DEFAULT clock_timestamp(),
     since_time bigint NOT NULL,
     expires timestamptz NOT NULL,
-    -- The version of the machine that the member runs. The background upgrade of states starts only if all members can
-    -- read the new states.
+    -- The version of the machine that the member runs. States are written in a form that all members can read.
     machine_version integer NOT NULL DEFAULT 0,
+    -- False if the member has found a partition that only a newer program can read. It gets no share of the partitions.
+    takes_partitions boolean NOT NULL DEFAULT true,
     CONSTRAINT members_pkey PRIMARY KEY (consumer, member)
 );
 

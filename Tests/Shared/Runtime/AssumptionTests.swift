@@ -46,6 +46,7 @@ import Timeline
     @Test(arguments: [
         "last_batch = gen_random_uuid()", "owner = gen_random_uuid()", "epoch = epoch + 1", "attempts = 1",
         "lease_expires = '-infinity'", "parked = 1", "outage = int8range(1, 2)",
+        "state_form = 2",
     ]) func `a change of the cursor row leads to a look`(_ change: String) async throws {
         try await using { play in
             for total in 1...2 { #expect(try await play.add(1) == total) }

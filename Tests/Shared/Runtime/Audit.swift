@@ -46,6 +46,10 @@ struct CounterProcess {
     let process: ChildProcess
 
     init(_ fixture: RuntimeFixture, _ arguments: String...) async throws {
+        try await self.init(fixture, arguments: arguments)
+    }
+
+    init(_ fixture: RuntimeFixture, arguments: [String]) async throws {
         process = try ChildProcess.start(
             ChildProcess.product("CounterService"), [fixture.url, "\(fixture.partitions)"] + arguments,
             // Traps are expected.

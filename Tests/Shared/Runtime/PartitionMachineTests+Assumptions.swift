@@ -106,7 +106,8 @@ extension MachinePlay {
         var aggregates: [AggregateKey: Aggregate<Counter>] = [:]
         for key in attempt.submissions.map(\.key) { aggregates[key] = Aggregate(key: key) }
         let assumption = Assumption(
-            lease: (lease.owner, lease.epoch), lastBatch: try #require(machine.lastBatch), head: machine.lastHead)
+            lease: (lease.owner, lease.epoch), lastBatch: try #require(machine.lastBatch), form: machine.form,
+            head: machine.lastHead)
         return BatchInput(assumption, aggregates: aggregates)
     }
 }

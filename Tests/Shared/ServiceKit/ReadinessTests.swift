@@ -68,7 +68,7 @@ import Testing
             try await service.sql(
                 """
                 UPDATE counter.states SET machine_version = machine_version + 1;
-                UPDATE bus.cursors SET last_batch = gen_random_uuid()
+                UPDATE bus.cursors SET last_batch = gen_random_uuid(), newest_state = 2
                 """)
             #expect(try await service.send("GET", "/readyz").status == 200)
             for answer in [try await service.get("d1"), try await service.add(1, to: "d1")] {

@@ -6,8 +6,8 @@ import Runtime
 import TestSupport
 
 /// Clients that never give up: they send each command with its idempotency key until it is answered.
-struct Load: Sendable {
-    let runtime: DurableRuntime<Counter>
+struct Load<M: Machine>: Sendable where M.Command == Counter.Command {
+    let runtime: DurableRuntime<M>
     let clients: Int
     let devices: Int
 
@@ -20,7 +20,7 @@ struct Load: Sendable {
 
     private func send() async throws {
         let id = UUID()
-        var command = Submission<Counter>(
+        var command = Submission<M>(
             key: .device("d\(Int.random(in: 0..<devices))"), command: .add(1), origin: .named(id)
         ) { _, _ in [] }
         command.idempotency = Idempotency(key: id.uuidString, fingerprint: [])

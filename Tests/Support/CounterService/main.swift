@@ -11,12 +11,12 @@ import Timeline
 // A replica of the counter as its own process, for tests that kill it.
 //
 //     CounterService <database URL> <partitions> serve [brittle|impatient|mended|punctual]
-//     CounterService <database URL> <partitions> load <clients> <devices>
+//     CounterService <database URL> <partitions> load <clients> <devices> [next]
 //     CounterService <database URL> <partitions> commands
 //     CounterService <database URL> <partitions> script <seed> <inputs>
 //
 // `load` sends commands without end. It repeats each with the same idempotency key until it is answered, and writes a
-// line `ack <id>` for each. `script` sends a sequence that depends only on the seed, then ends.
+// line `ack <id>` for each. With `next` it runs the counter's next release. `script` sends a sequence that depends only on the seed, then ends.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3, let partitions = Int(arguments[2]) else {
@@ -44,7 +44,15 @@ case "commands":
     try await replica.run(Brittle.self, Faults()) { try await Repetition(runtime: $0).run() }
 case "load":
     let (clients, devices) = (number(4), number(5))
-    try await replica.run(Counter.self, ()) { try await Load(runtime: $0, clients: clients, devices: devices).run() }
+    if arguments.last == "next" {
+        try await replica.run(NextCounter.self, (), limits: StallLimits(update: .seconds(1))) {
+            try await Load(runtime: $0, clients: clients, devices: devices).run()
+        }
+    } else {
+        try await replica.run(Counter.self, ()) {
+            try await Load(runtime: $0, clients: clients, devices: devices).run()
+        }
+    }
 case "script":
     let (seed, count) = (number(4), number(5))
     try await replica.run(Counter.self, ()) { runtime in

@@ -40,6 +40,14 @@ struct OpsStore: Sendable {
             .decode(StateDigest.self)
     }
 
+    private static let newestVersion = Statement(
+        "SELECT coalesce(max(wanted), 0)::int8 FROM bus.state_versions WHERE service = $1")
+
+    /// Returns the newest version of a service's machine that was ever installed.
+    func newestVersion(of service: String) async throws(PostgresError) -> Int {
+        try await pool.execute(Self.newestVersion, .text(service), rowsExpected: 1)[0].decode(Int.self)
+    }
+
     /// Counts the next events of all partitions in one transaction, except of those that another process counts now.
     ///
     /// - Returns: the number of counted events, and of those that were in the log before and are still uncounted.

@@ -29,7 +29,8 @@ extension TransferStore {
     ) async throws {
         try await forEachPage(of: page) { rows in
             for (key, binary, version) in rows {
-                guard version == TransferMachine.version, let state = TransferMachine(binary: binary) else {
+                // An incomplete upgrade may lack files.
+                guard case .exact(let state) = TransferMachine.stored(binary, version: version) else {
                     throw StateUnreadable(key: key)
                 }
                 try await body(key, state)
@@ -54,7 +55,7 @@ extension TransferStore {
     }
 }
 
-/// The state of a device has another machine version.
+/// The state of a device has the form of another machine version, which this program can't read completely.
 struct StateUnreadable: Error, CustomStringConvertible {
     let key: AggregateKey
     var description: String { "the state of \(key) is unreadable; another machine version wrote it" }

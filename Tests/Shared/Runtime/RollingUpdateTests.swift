@@ -1,0 +1,73 @@
+import Foundation
+import MachineTesting
+import Postgres
+import TestSupport
+import Testing
+
+@testable import Runtime
+
+/// A rolling update and its rollback: replicas of two releases as real processes, replaced one by one under load.
+@Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct RollingUpdateTests {
+    @Test func `a rolling update and its rollback lose no command`() async throws {
+        let fixture = try await RuntimeFixture()
+        var replicas: [CounterProcess] = []
+        for _ in 0..<3 { replicas.append(try await CounterProcess(fixture, "load", "3", "40")) }
+        var acknowledged: [String] = []
+        var errors: Set<String> = []
+        func replace(_ arguments: String...) async throws {
+            for index in replicas.indices {
+                let next = try await CounterProcess(fixture, arguments: ["load", "3", "40"] + arguments)
+                try await next.acknowledges(30)
+                let old = replicas[index]
+                replicas[index] = next
+                try await old.stop()
+                acknowledged += old.acknowledged
+                errors.formUnion(old.refusals)
+                for replica in replicas { try await replica.acknowledges(20) }
+            }
+        }
+        let pings = try await fixture.pingEachPartition()
+        try await replace("next")
+        try await fixture.reached(form: 2)
+        for replica in replicas { try await replica.acknowledges(20) }
+        let laterPings = try await fixture.pingEachPartition()
+        try await replace()
+        try await fixture.reached(form: 1)
+        for replica in replicas { try await replica.acknowledges(20) }
+        try await fixture.counted(pings + laterPings)
+        for replica in replicas {
+            try await replica.stop()
+            acknowledged += replica.acknowledged
+            errors.formUnion(replica.refusals)
+        }
+        // A service answers each of these with 503 and Retry-After. A client of a process that ends gets no answer.
+        let passing: [any Error] = [
+            RuntimeError.stopping, RuntimeError.overloaded, RuntimeError.behind, CancellationError(),
+        ]
+        let others = errors.subtracting(passing.map { "\($0)" }).filter { !$0.hasSuffix("newer than this program") }
+        #expect(others.isEmpty)
+        try await fixture.audit(acknowledged: acknowledged, pings: pings + laterPings)
+        await fixture.pool.close()
+    }
+}
+
+extension CounterProcess {
+    /// The errors that its clients got. Each client repeats its command.
+    fileprivate var refusals: Set<String> {
+        Set(process.output.lines.filter { $0.hasPrefix("error ") }.map { String($0.dropFirst(6)) })
+    }
+}
+
+extension RuntimeFixture {
+    /// Waits until all states have a form, and no newer one is possible.
+    fileprivate func reached(form: Int) async throws {
+        let others = Statement(
+            """
+            SELECT (SELECT count(*) FROM counter.states WHERE machine_version <> $1)
+                + (SELECT count(*) FROM bus.cursors WHERE state_form <> $1 OR newest_state <> $1)
+            """)
+        try await eventuallyTrue {
+            try await pool.execute(Query(others, [.int4(Int32(form))]))[0].decode(Int.self) == 0
+        }
+    }
+}
