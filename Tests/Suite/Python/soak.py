@@ -4,10 +4,10 @@ Usage: soak.py [--minutes N] [--seed N] [--devices N] [--replicas N] [--binaries
 
 It starts ./deploy/up with its own data folder and ports, a fleet of simulated devices, and writers that repeat each
 command until it is acknowledged. The faults: killed and stopped services, a restarted and a killed PostgreSQL, cut
-connections, a full disk (as root, in a mount namespace of its own), and steps of the clock of one service (where
-libfaketime is installed). The seed gives the same order of faults; it is printed. At the end each acknowledged command is
-in the log once, the log is sound, and the fleet has seen no forbidden response. The output folder gets the memory of each
-process as CSV and SVG. Ends with status 1 and the faults if there are any.
+connections, a full disk (as root, in a mount namespace of its own), and steps of the clocks of one service and of
+PostgreSQL (where libfaketime is installed, the latter as root). The seed gives the same order of faults; it is printed.
+At the end each acknowledged command is in the log once, the log is sound, and the fleet has seen no forbidden response.
+The output folder gets the memory of each process as CSV and SVG. Ends with status 1 and the faults if there are any.
 """
 import argparse
 import collections
@@ -226,6 +226,45 @@ def step_clock():
     return f"stepped the clock of fetch by {step} s for {pause:.1f} s"
 
 
+def step_database_clock():
+    # The clock of the database decides when deadlines are due. The fleet would report the effects of a larger step.
+    step = chance.choice([-20, -5, 5, 20])
+    pause = chance.uniform(5, 20)
+    database_clock.write_text(f"{step:+d}\n")
+    time.sleep(pause)
+    database_clock.write_text("+0\n")
+    return f"stepped the clock of PostgreSQL by {step} s for {pause:.1f} s"
+
+
+def share_clock():
+    """Starts a process that owns the shared memory of libfaketime. Returns it, and the name of the memory.
+
+    Without the name, libfaketime changes the environment of each process, and Swift then finds no arguments.
+    """
+    script = 'echo "$FAKETIME_SHARED"; exec sleep infinity'
+    keeper = subprocess.Popen(
+        ["faketime", "-m", "-f", "+0", "sh", "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    return keeper, keeper.stdout.readline().strip()
+
+
+def wrap_postgres(library):
+    """Lets PostgreSQL run with a clock that this script moves. The mount is visible in this namespace alone."""
+    programs = subprocess.run(
+        ["bash", "-euc", "for part in output packages; do source deploy/lib/$part.sh; done; postgres_programs"],
+        cwd=checkout, stdout=subprocess.PIPE, text=True, check=True).stdout
+    program = pathlib.Path(programs.strip()) / "postgres"
+    copy = pathlib.Path(data) / "postgres"
+    shutil.copy2(program, copy)
+    database_clock.write_text("+0\n")
+    wrapper = pathlib.Path(data) / "postgres-with-clock"
+    # The server finds its libraries by its own name.
+    wrapper.write_text(
+        f"#!/bin/bash\nexport LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={database_clock} FAKETIME_CACHE_DURATION=1"
+        f" FAKETIME_DONT_FAKE_MONOTONIC=1\nexec -a {program} {copy} \"$@\"\n")
+    wrapper.chmod(0o755)
+    subprocess.run(["mount", "--bind", wrapper, program], check=True)
+
+
 # MARK: Memory
 
 
@@ -311,6 +350,7 @@ series = collections.defaultdict(list)
 ended, watched = threading.Event(), threading.Event()
 faults = [kill_service, stop_process, stop_process, restart_database, kill_database, cut_connections]
 clock = pathlib.Path(data) / "clock"
+database_clock = pathlib.Path(data) / "database-clock"
 say(f"seed {options.seed}, {options.minutes} minutes, {options.devices} devices, {options.replicas} replicas")
 
 if not options.binaries:
@@ -318,6 +358,7 @@ if not options.binaries:
         ["bash", "-euc", "for part in output packages build; do source deploy/lib/$part.sh; done; build release "
          + " ".join([*SERVICES, "fleet"])], cwd=checkout, check=True)
 binaries = pathlib.Path(options.binaries or checkout / ".build/release").resolve()
+keeper = None
 library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 if library:
     # `fetch` runs with a clock that this script moves.
@@ -327,12 +368,18 @@ if library:
         (wrapped / program).symlink_to(binaries / program)
     (wrapped / "fetch").unlink()
     clock.write_text("+0\n")
+    keeper, memory = share_clock()
     (wrapped / "fetch").write_text(
-        f"#!/bin/sh\nexport LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={clock} FAKETIME_NO_CACHE=1"
-        f" FAKETIME_DONT_FAKE_MONOTONIC=1\nexec {binaries}/fetch \"$@\"\n")
+        f"#!/bin/sh\nexport LD_PRELOAD={library} FAKETIME_SHARED='{memory}' FAKETIME_TIMESTAMP_FILE={clock}"
+        f" FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1\nexec {binaries}/fetch \"$@\"\n")
     (wrapped / "fetch").chmod(0o755)
     binaries = wrapped
     faults.append(step_clock)
+    if os.environ.get("DORMOUSE_SOAK_NAMESPACE"):
+        wrap_postgres(library)
+        faults.append(step_database_clock)
+    else:
+        say("no steps of PostgreSQL's clock: they need root")
 else:
     say("no steps of the clock: they need Debian's libfaketime")
 if os.environ.get("DORMOUSE_SOAK_NAMESPACE"):
@@ -404,6 +451,8 @@ try:
 finally:
     ended.set()
     watched.set()
+    if keeper:
+        os.killpg(keeper.pid, signal.SIGKILL)
     if fleet and fleet.poll() is None:
         fleet.kill()
     for name, pid in pids().items():
