@@ -10,8 +10,8 @@ import Timeline
 extension TransferStore {
     private static let find = Statement(
         """
-        SELECT file, size, sha256, content_type, modified_at FROM transfer.contents
-        WHERE partition = $1 AND path = $2
+        SELECT c.path, c.file, c.size, c.sha256, c.content_type, c.modified_at
+        FROM unnest($1::int4[], $2::text[]) AS a (partition, path) JOIN transfer.contents AS c USING (partition, path)
         """)
     private static let add = Statement(
         """
@@ -30,14 +30,27 @@ extension TransferStore {
     private static let inUse = Statement("SELECT file FROM transfer.contents WHERE file = ANY($1)")
 
     private func parameters(_ path: String) -> [Parameter] {
-        [.partition(AggregateKey("content:" + path).partition(of: partitions)), .text(path)]
+        [.partition(Self.partition(of: path, partitions)), .text(path)]
     }
 
-    func content(_ path: String) async throws(PostgresError) -> StoredContent? {
-        try await pool.execute(Self.find, parameters(path)).decode((String, Int, String, String, Instant).self).first
-            .map {
-                StoredContent(path: path, file: $0, size: $1, sha256: $2, contentType: $3, modifiedAt: $4)
-            }
+    private static func partition(of path: String, _ partitions: Int) -> Int {
+        AggregateKey("content:" + path).partition(of: partitions)
+    }
+
+    /// Returns the file at a path; nil if there is none. Many readers share queries.
+    func content(_ path: String) async throws -> StoredContent? { try await contents.value(of: path) }
+
+    /// Returns the files at some paths.
+    static func contents(at paths: [String], _ pool: ConnectionPool, partitions: Int) async throws(PostgresError)
+        -> [String: StoredContent]
+    {
+        let places = paths.map { Int32(partition(of: $0, partitions)) }
+        let rows = try await pool.execute(find, .int4s(places), .texts(paths))
+            .decode((String, String, Int, String, String, Instant).self)
+        let found = rows.map {
+            StoredContent(path: $0, file: $1, size: $2, sha256: $3, contentType: $4, modifiedAt: $5)
+        }
+        return Dictionary(uniqueKeysWithValues: found.map { ($0.path, $0) })
     }
 
     /// Creates or replaces the row of a path.

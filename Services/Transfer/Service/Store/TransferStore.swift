@@ -4,6 +4,12 @@ import Postgres
 struct TransferStore: Sendable {
     let pool: ConnectionPool
     let partitions: Int
+    let contents: SharedReads<String, StoredContent>
+
+    init(pool: ConnectionPool, partitions: Int) {
+        (self.pool, self.partitions) = (pool, partitions)
+        contents = SharedReads { try await Self.contents(at: $0, pool, partitions: partitions) }
+    }
 
     static func migrations() throws -> [Migration] {
         [
