@@ -36,9 +36,9 @@ final class Documentation: Sendable {
         return statuses.withLock { $0[Self.route(call)] != nil }
     }
 
-    /// Whether a status is allowed. Of the 5xx statuses, only 503 and 504 are.
+    /// Whether a status is allowed. Of the 5xx statuses, only 503, 504 and a documented 507 (a full disk) are.
     func allows(_ status: Int, to call: Call) -> Bool {
-        guard status < 500 || Self.everywhere.contains(status) else { return false }
+        guard status < 500 || status == 507 || Self.everywhere.contains(status) else { return false }
         let documented = statuses.withLock { $0[Self.route(call)] }
         return Self.everywhere.contains(status) || (documented ?? [200, 201, 202, 204, 405]).contains(status)
     }
