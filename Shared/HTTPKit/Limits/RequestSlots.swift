@@ -15,6 +15,8 @@ public final class RequestSlots: Sendable {
         case wait
         /// It receives and stores content that is not a JSON document.
         case body
+        /// It receives a JSON document. So clients that send slowly take no slot for work.
+        case document
         /// Its answer is a stream of events. The slot is taken until the stream ends.
         case stream
         /// Its answer is long. The slot is taken until the answer is sent.
@@ -28,13 +30,23 @@ public final class RequestSlots: Sendable {
     /// The client that holds slots.
     enum Holder: Hashable, Sendable {
         case caller(Caller)
+        /// All devices of a fleet together.
+        case devices(fleet: String)
         /// The address of a request without a credential, as ``AddressLimit`` counts it; nil for a local socket.
         case address([UInt8]?)
+
+        /// The holder, and the group of which it is a part.
+        fileprivate var groups: [Holder] {
+            if case .caller(.device(_, let fleet)) = self { [self, .devices(fleet: fleet)] } else { [self] }
+        }
 
         /// The refusal of a holder that has its share.
         var refusal: Problem {
             switch self {
             case .caller: .tooManyInFlight
+            case .devices:
+                Problem.tooManyInFlight.with(
+                    detail: "The devices of this fleet have too many requests in progress. Wait for answers.")
             case .address: .tooManyFromAddress
             }
         }
@@ -46,6 +58,7 @@ public final class RequestSlots: Sendable {
         public var work = 1024
         public var waits = 16_384
         public var bodies = 512
+        public var documents = 4096
         public var streams = 32_768
         public var downloads = 2048
         public var open = 4096
@@ -54,6 +67,7 @@ public final class RequestSlots: Sendable {
         public var deviceWork = 32
         public var deviceWaits = 16
         public var deviceBodies = 16
+        public var deviceDocuments = 32
         public var deviceStreams = 16
         public var deviceDownloads = 16
         private let knowsAddresses: Bool
@@ -67,6 +81,7 @@ public final class RequestSlots: Sendable {
             case .work: work
             case .wait: waits
             case .body: bodies
+            case .document: documents
             case .stream: streams
             case .download: downloads
             case .open: open
@@ -77,8 +92,17 @@ public final class RequestSlots: Sendable {
         func share(_ kind: Kind, of holder: Holder) -> Int {
             switch holder {
             case .caller(.device): device(kind)
+            case .devices: fleet(kind)
             case .address where !knowsAddresses: total(kind)
             case .caller, .address: max(1, total(kind) / 2)
+            }
+        }
+
+        // Slow senders of one fleet leave slots to the others. Waits and long answers need no processor time.
+        private func fleet(_ kind: Kind) -> Int {
+            switch kind {
+            case .work, .document, .body: max(1, total(kind) * 3 / 4)
+            case .wait, .stream, .download, .open, .probe: total(kind)
             }
         }
 
@@ -87,6 +111,7 @@ public final class RequestSlots: Sendable {
             case .work: deviceWork
             case .wait: deviceWaits
             case .body: deviceBodies
+            case .document: deviceDocuments
             case .stream: deviceStreams
             case .download: deviceDownloads
             // Only requests without a credential have these.
@@ -110,13 +135,14 @@ public final class RequestSlots: Sendable {
     /// - Throws: `busy` if all slots are taken, `too_many_in_flight` or `too_many_from_address` if the holder has its
     ///   share.
     func enter(_ kind: Kind, _ holder: Holder) throws(Problem) {
-        let (limit, share) = (limits.total(kind), limits.share(kind, of: holder))
+        let (limit, holders) = (limits.total(kind), holder.groups)
         let problem = states[kind.rawValue].value.withLock { state -> Problem? in
             guard state.total < limit else { return .busy }
-            let own = state.byHolder[holder, default: 0]
-            guard own < share else { return holder.refusal }
+            for holder in holders where state.byHolder[holder, default: 0] >= limits.share(kind, of: holder) {
+                return holder.refusal
+            }
             state.total += 1
-            state.byHolder[holder] = own + 1
+            for holder in holders { state.byHolder[holder, default: 0] += 1 }
             return nil
         }
         if let problem { throw problem }
@@ -126,15 +152,17 @@ public final class RequestSlots: Sendable {
     func enterAnyway(_ kind: Kind, _ holder: Holder) {
         states[kind.rawValue].value.withLock { state in
             state.total += 1
-            state.byHolder[holder, default: 0] += 1
+            for holder in holder.groups { state.byHolder[holder, default: 0] += 1 }
         }
     }
 
     func leave(_ kind: Kind, _ holder: Holder) {
         states[kind.rawValue].value.withLock { state in
             state.total -= 1
-            guard let own = state.byHolder[holder], own > 1 else { return state.byHolder[holder] = nil }
-            state.byHolder[holder] = own - 1
+            for holder in holder.groups {
+                let own = state.byHolder[holder, default: 1] - 1
+                state.byHolder[holder] = own > 0 ? own : nil
+            }
         }
     }
 
@@ -170,6 +198,28 @@ extension ServiceContext {
             held.slots.enterAnyway(held.kind, held.holder)
         }
         return try await body()
+    }
+
+    /// Runs a `body` that receives the document of a request. Meanwhile the request holds a slot for documents instead of
+    /// its own.
+    ///
+    /// - Throws: `busy` or `too_many_in_flight` if there are too many such requests, or if no slot for work is free
+    ///   afterwards; the error of `body`.
+    func receiving<T>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> T
+    ) async throws -> T {
+        guard let held, held.kind == .work else { return try await body() }
+        try held.slots.enter(.document, held.holder)
+        held.slots.leave(.work, held.holder)
+        let result: Result<T, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        held.slots.leave(.document, held.holder)
+        do { try held.slots.enter(.work, held.holder) } catch {
+            // The entrance frees the slot after the answer.
+            held.slots.enterAnyway(.work, held.holder)
+            throw error
+        }
+        return try result.get()
     }
 }
 

@@ -1,5 +1,6 @@
 public import Contracts
 public import Hummingbird
+public import Records
 
 /// A request to a route, with its context and the identifiers of its path.
 public struct Call: Sendable {
@@ -16,6 +17,12 @@ public struct Call: Sendable {
     ///
     /// - Throws: `invalid_identifier`.
     public func identifier(_ name: String) throws(Problem) -> String { try context.parameters.identifier(name) }
+
+    /// Reads the body as a record. Unknown members are faults.
+    ///
+    /// - Throws: ``Problem``: `unsupported_media_type`, `body_too_large`, `malformed_json`, `invalid_document`, `busy`,
+    ///   `too_many_in_flight`.
+    public func document<R: Record>() async throws -> R { try await context.receiving { try await request.document() } }
 
     /// Returns a whole number of the query. The route has its range.
     ///

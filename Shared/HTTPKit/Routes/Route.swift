@@ -86,7 +86,11 @@ public struct Route: Sendable {
         return { [omitsSecrets] request, context in
             guard request.headers[.idempotencyKey] != nil else { return try await handler(request, context) }
             var (request, context) = (request, context)
-            context.document = try await request.repeatableDocument(omitsSecrets)
+            (request, context.document) = try await context.receiving {
+                var read = request
+                let document = try await read.repeatableDocument(omitsSecrets)
+                return (read, document)
+            }
             return try await handler(request, context)
         }
     }
@@ -164,7 +168,8 @@ public struct RouteTable: Sendable {
         add(route, traits) { call in
             for name in call.route.identifiers { _ = try call.identifier(name) }
             try call.route.check?(call)
-            return try await handler(try await call.request.document(), call)
+            let document: Body = try await call.document()
+            return try await handler(document, call)
         }
     }
 

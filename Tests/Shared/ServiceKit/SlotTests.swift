@@ -16,11 +16,15 @@ import Timeline
 
 extension RequestSlots {
     /// Returns slots with a limit for work.
-    static func of(_ work: Int, waits: Int = 8, deviceWork: Int = 32) -> RequestSlots {
+    static func of(_ work: Int, waits: Int = 8, documents: Int = 8, deviceWork: Int = 32) -> RequestSlots {
         var limits = Limits()
-        (limits.work, limits.waits, limits.deviceWork) = (work, waits, deviceWork)
+        (limits.work, limits.waits, limits.documents, limits.deviceWork) = (work, waits, documents, deviceWork)
         return RequestSlots(limits)
     }
+}
+
+struct SizedThing: Record {
+    var size = 0
 }
 
 /// The shares of callers in the requests in progress.
@@ -71,6 +75,30 @@ extension RequestSlots {
         }
     }
 
+    @Test func `the devices of a fleet leave a quarter of the slots to others`() throws {
+        var limits = RequestSlots.Limits()
+        (limits.work, limits.documents, limits.bodies, limits.waits) = (8, 8, 8, 8)
+        let slots = RequestSlots(limits)
+        func device(_ number: Int, _ fleet: String) -> RequestSlots.Holder {
+            .caller(.device("d\(number)", fleet: fleet))
+        }
+        for kind in [RequestSlots.Kind.work, .document, .body] {
+            for number in 0..<6 { try slots.enter(kind, device(number, "large")) }
+            #expect(throws: Problem.self) { try slots.enter(kind, device(6, "large")) }
+            for number in 0..<2 { try slots.enter(kind, device(number, "small")) }
+            do {
+                try slots.enter(kind, device(2, "small"))
+                Issue.record("all slots are taken")
+            } catch { #expect(error.code == "busy") }
+            for number in 0..<2 { slots.leave(kind, device(number, "small")) }
+            slots.leave(kind, device(0, "large"))
+            try slots.enter(kind, device(7, "large"))
+            #expect(slots.count(kind) == 6)
+        }
+        // Waits need no processor time.
+        for number in 0..<8 { try slots.enter(.wait, device(number, "large")) }
+    }
+
     @Test func `a long poll frees its slot for work`() async throws {
         let (entered, mayGo) = (Gate(), Gate())
         try await TestService.run(
@@ -93,6 +121,36 @@ extension RequestSlots {
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
             mayGo.open()
             #expect(try await poll.status == 200)
+        }
+    }
+
+    @Test func `a document that arrives slowly takes no slot for work`() async throws {
+        let slots = RequestSlots.of(1, documents: 2)
+        try await TestService.run(
+            slots: slots,
+            routes: { table in
+                table.add(.put, "/v1/things", "Takes a document", body: SizedThing.self) { thing, _ in
+                    Response(json: thing.jsonBytes)
+                }
+            }
+        ) { service async throws in
+            for isRepeatable in [false, true] {
+                let more = AsyncStream.makeStream(of: ByteBuffer.self)
+                more.continuation.yield(ByteBuffer(string: #"{"size":"#))
+                let headers = isRepeatable ? ["Idempotency-Key": "k"] : [:]
+                async let slow = service.send("PUT", "/v1/things", stream: more.stream, headers)
+                try await eventually(describe: "the service reads the document") { slots.count(.document) == 1 }
+                #expect(slots.count(.work) == 0)
+                #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
+                // Half of two documents is the share of one credential.
+                let second = try await service.send("PUT", "/v1/things", #"{"size":2}"#)
+                #expect(second.status == 429 && second.code == "too_many_in_flight")
+                more.continuation.yield(ByteBuffer(string: "1}"))
+                more.continuation.finish()
+                let answer = try await slow
+                #expect(answer.status == 200 && answer.json["size"] == 1, "\(answer)")
+                #expect(slots.count(.document) == 0)
+            }
         }
     }
 
@@ -152,13 +210,11 @@ extension RequestSlots {
 
     @Test func `a slot is free again after leave`() throws {
         let slots = RequestSlots.of(2)
-        let device = RequestSlots.Holder.caller(.device("d1", fleet: "f1"))
+        let devices = ["f1", "f2"].map { RequestSlots.Holder.caller(.device("d1", fleet: $0)) }
         for _ in 0..<3 {
-            try slots.enter(.work, device)
-            try slots.enter(.work, device)
-            #expect(throws: Problem.busy) { try slots.enter(.work, device) }
-            slots.leave(.work, device)
-            slots.leave(.work, device)
+            for device in devices { try slots.enter(.work, device) }
+            #expect(throws: Problem.busy) { try slots.enter(.work, devices[0]) }
+            for device in devices { slots.leave(.work, device) }
         }
         #expect(slots.count(.work) == 0)
     }

@@ -149,6 +149,20 @@ struct TestService: Sendable {
             request.body = .bytes(ByteBuffer(string: body))
             if headers["Content-Type"] == nil { request.headers.add(name: "Content-Type", value: "application/json") }
         }
+        return try await answer(to: request)
+    }
+
+    /// Sends a JSON document in parts.
+    func send(
+        _ method: String, _ path: String, stream: AsyncStream<ByteBuffer>, _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var request = request(path, method, headers, key: Self.operatorKey)
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .stream(stream, length: .unknown)
+        return try await answer(to: request)
+    }
+
+    private func answer(to request: HTTPClientRequest) async throws -> Answer {
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
         let bytes = try await response.body.collect(upTo: 1 << 20)
         let pairs = response.headers.map { ($0.name.lowercased(), $0.value) }

@@ -68,7 +68,7 @@ extension LifecycleRoutes {
     }
 
     private func changeAll(of fleet: String, _ call: Call) async throws -> Response {
-        let report: ConditionsReport = try await call.request.document()
+        let report: ConditionsReport = try await call.document()
         var pages = FleetPages(of: fleet, in: tail.partitions)
         return try await batches.answer(
             call, devices: { try await pages.next(commands.runtime.states) },
