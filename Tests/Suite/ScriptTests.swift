@@ -81,7 +81,7 @@ import Testing
             #expect(try await Self.identity(of: keys) == file)
             let second = try String(contentsOf: keys, encoding: .utf8)
             #expect(second != first && second.count == first.count)
-            #expect(second.hasSuffix("\nalice read 11\nbob read 33\n"))
+            #expect(second.hasSuffix("\nalice read 11\nbob read,operate 33\n"))
             // The script leaves no temporary file.
             let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             #expect(names.count == 11 && names.allSatisfy { !$0.contains(".") }, "\(names)")
