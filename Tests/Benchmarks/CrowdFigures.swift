@@ -2,7 +2,7 @@ import Attack
 import Foundation
 import TestSupport
 
-/// What a crowd took from honest callers of the port that it attacked.
+/// The losses of honest callers at the port that a crowd attacked.
 struct CrowdFigures: Sendable {
     /// The lowest share of their rate that honest callers keep beside a crowd.
     private static let keptRate = 0.8
