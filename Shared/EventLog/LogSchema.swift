@@ -121,7 +121,8 @@ public enum LogSchema {
             GRANT UPDATE (head, day) ON bus.partitions TO \(role);
             GRANT INSERT ON bus.events TO \(role);
             GRANT UPDATE (log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked,
-                last_batch, state_form, newest_state) ON bus.cursors TO \(role);
+                last_batch, state_form, newest_state, form_changes)
+                ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
             GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);

@@ -17,6 +17,13 @@ enum CommandResult: Sendable {
     case later
 }
 
+/// Why only a newer program can read the log further.
+struct Halt: Sendable, Equatable {
+    var reason: String
+    /// Whether a newer state is the cause. It may get an older form again; a newer event stays in the log.
+    var isOfState: Bool
+}
+
 /// One input that a batch parks.
 struct ParkedInput: Sendable {
     var key: AggregateKey
@@ -83,8 +90,8 @@ struct Batch<M: Machine> {
     private(set) var probe: (id: UUID, index: Int)?
     private(set) var parkedInputs: [ParkedInput] = []
     private(set) var newlyParked = 0
-    /// The reason why only a newer program can read the log further.
-    private(set) var halt: String?
+    /// Why only a newer program can read the log further.
+    private(set) var halt: Halt?
     /// The number of decided inputs.
     var inputs = 0
     /// The start of the decisions.
@@ -219,7 +226,7 @@ struct Batch<M: Machine> {
                 park(letter, reason.description)
                 return true
             }
-            halt = "\(reason) (offset \(event.offset))"
+            halt = Halt(reason: "\(reason) (offset \(event.offset))", isOfState: false)
             return false
         }
         do { try take(decided, aggregate) } catch { park(letter, "\(error)") }

@@ -13,8 +13,13 @@ extension BatchEngine {
         inboxes[partition].set(nextDue: nil)
     }
 
-    /// The partitions whose log only a newer program can read.
-    var halted: Set<Int> { Set(machines.indices.filter { machines[$0].halt != nil }) }
+    /// The partitions that only a newer program can process.
+    var halted: [Int: Halt] {
+        Dictionary(
+            uniqueKeysWithValues: machines.indices.compactMap { partition in
+                machines[partition].halt.map { (partition, $0) }
+            })
+    }
 
     /// Ends the halt of a partition: no state is newer than this program any more.
     func resume(_ partition: Int) {
@@ -50,7 +55,7 @@ extension BatchEngine {
     var states: [PartitionState] {
         machines.indices.map { partition in
             let machine = machines[partition]
-            if let halt = machine.halt { return .halted(halt) }
+            if let halt = machine.halt { return .halted(halt.reason) }
             guard machine.lease != nil else { return .elsewhere }
             if let reason = inboxes[partition].progress.failure { return .failing(reason) }
             return machine.quarantine.trialsLeft > 0 ? .cautious : .following

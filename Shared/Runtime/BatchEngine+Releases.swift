@@ -122,7 +122,7 @@ extension BatchEngine {
             let event = try await event(at: found.offset, in: partition, connection)
             if let reason = BatchInput<M>.tooNew(event) { throw DeadLetterError.failsAgain(reason: reason) }
             isDone = inbox(of: key).progress.deciding { batch.run(event) }
-            if let reason = batch.halt { throw DeadLetterError.failsAgain(reason: reason) }
+            if let halt = batch.halt { throw DeadLetterError.failsAgain(reason: halt.reason) }
         }
         if let reason = batch.parkedInputs.lazy.compactMap(\.reason).first {
             throw DeadLetterError.failsAgain(reason: reason)

@@ -15,7 +15,7 @@ extension BatchInput {
     ) {
         for event in read {
             if let reason = Self.tooNew(event) {
-                halt = reason
+                halt = Halt(reason: reason, isOfState: false)
                 position = max(position, event.offset - 1)
                 return
             }

@@ -95,8 +95,8 @@ struct BatchInput<M: Machine>: Sendable {
     var stale: [AggregateKey: StoredState] = [:]
     var parked: Set<AggregateKey> = []
     var hasParkedKeys = false
-    /// The reason why only a newer program can read the log further.
-    var halt: String?
+    /// Why only a newer program can read the log further.
+    var halt: Halt?
 
     /// The version of the form in which this program writes states.
     var writtenForm: Int { form > 0 ? min(form, M.version) : M.version }
@@ -147,8 +147,8 @@ struct BatchInput<M: Machine>: Sendable {
         if case .newerState = faults[key] { true } else { false }
     }
 
-    private static func newerState(of key: AggregateKey) -> String {
-        "the state of \(key) is newer than this program"
+    private static func newerState(of key: AggregateKey) -> Halt {
+        Halt(reason: "the state of \(key) is newer than this program", isOfState: true)
     }
 
     /// Returns the reason if only a newer program can read the event.

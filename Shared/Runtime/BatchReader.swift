@@ -112,10 +112,11 @@ struct BatchReader<M: Machine> {
         guard let request = requests.first(where: { $0.partition == partition }) else { return }
         var input = BatchInput<M>()
         (input.storedPosition, input.position, input.lastBatch, input.attempts) = (position, position, last, attempts)
-        input.isCacheValid = request.lastBatch != nil && last == request.lastBatch
+        input.form = try row.decode(Int.self, at: 11)
+        // The sweeper of a newer program writes states without a batch.
+        input.isCacheValid = request.lastBatch != nil && last == request.lastBatch && input.form <= M.version
         input.hasParkedKeys = parked > 0
         input.isDoubtful = attempts > 0 || isExpired
-        input.form = try row.decode(Int.self, at: 11)
         if let lease = request.lease { input.holdsLease = owner == lease.owner && epoch == lease.epoch }
         if M.ownsLimits {
             input.outages.outage = try Self.outage(row, 9)

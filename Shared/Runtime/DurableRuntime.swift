@@ -68,7 +68,7 @@ public final class DurableRuntime<M: Machine>: Service {
         }
         leases = LeaseKeeper(
             options, member: member, engine: engine, updatePatience: limits.update, logger: logger)
-        sweeper = StateSweeper(pool: pool, leases: leases, logger: logger)
+        sweeper = StateSweeper(pool: pool, leases: leases, clock: clock, logger: logger)
         let progress = engine.inboxes.map(\.progress)
         blockers = BlockerWatch(
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,

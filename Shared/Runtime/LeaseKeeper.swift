@@ -25,6 +25,11 @@ struct OwnedPartition: Sendable, Equatable {
     var form: Int
     /// No state has a newer form.
     var newestState: Int
+    /// The number of changes of the form under this lease.
+    var changes = 0
+
+    /// Whether it is the same lease with the same form, without a change in between.
+    func isSame(as other: OwnedPartition) -> Bool { epoch == other.epoch && changes == other.changes }
 }
 
 /// Keeps this process's share of a consumer's partitions. It renews its membership and its leases, takes free or
@@ -50,7 +55,8 @@ actor LeaseKeeper<M: Machine> {
     private(set) var leases: [Int: OwnedPartition] = [:]
     /// The time without older members after which states get this machine's form.
     private let updatePatience: Duration
-    private var lastOlderMember: ContinuousClock.Instant?
+    /// The version of the oldest member, and the first round that found it; nil before the first round.
+    private var oldestMember: (version: Int, since: ContinuousClock.Instant)?
     /// Partitions that only a newer program can process. Newer members take them. True for those that may continue when
     /// no state is newer than this program.
     private var halted: [Int: Bool] = [:]
@@ -92,8 +98,9 @@ actor LeaseKeeper<M: Machine> {
     /// keeps its other partitions, and takes no more while there are other members. It also leaves partitions to newer
     /// members whose states it can't read.
     private func round() async throws {
-        let newlyHalted = await engine.halted.intersection(owned).subtracting(halted.keys)
-        for partition in newlyHalted { halted[partition] = false }
+        halted = await engine.halted.mapValues(\.isOfState)
+        // Older members may have been alive meanwhile.
+        if !isCurrent { oldestMember = nil }
         let rows = try await pool.execute([
             Query(
                 Statements.enrol,
@@ -113,9 +120,7 @@ actor LeaseKeeper<M: Machine> {
         let (living, oldest, newest, others, newestState) = try rows[2][0].decode((Int, Int, Int, Int, Int).self)
         let members = Membership(others: others, oldest: oldest, newest: newest, newestState: newestState)
         membership.withLock { $0 = members }
-        if newestState > M.version {
-            for partition in newlyHalted { halted[partition] = true }
-        } else {
+        if newestState <= M.version {
             for partition in halted.filter(\.value).keys {
                 halted[partition] = nil
                 await engine.resume(partition)
@@ -134,14 +139,15 @@ actor LeaseKeeper<M: Machine> {
         try await chooseForms(members)
     }
 
-    /// Whether this program can't read all states of a partition, and another member can.
+    /// Whether another member can read more states of a partition than this program.
     private static func isForNewer(_ newestState: Int, _ members: Membership) -> Bool {
-        newestState > M.version && members.newest >= newestState
+        M.version < min(newestState, members.newest)
     }
 
-    /// Whether the oldest members can't read all states of a partition.
+    /// Whether other members can read less states of a partition than this program, which can read as many as any.
     private static func isForFew(_ newestState: Int, _ members: Membership) -> Bool {
-        newestState > max(1, members.oldest)
+        let best = min(newestState, members.newest)
+        return members.oldest < best && M.version >= best
     }
 
     private func releaseExcess(over share: Int, _ members: Membership) async throws {
@@ -156,27 +162,27 @@ actor LeaseKeeper<M: Machine> {
 
     // MARK: The form of states
 
-    /// Chooses the form in which the states of the owned partitions are written: that of the oldest member. After its
-    /// end, the form of this machine comes when no older member returns for a while.
+    /// Chooses the form in which the states of the owned partitions are written: that of the oldest member. A newer form
+    /// comes when no older member has been seen for a while.
     private func chooseForms(_ members: Membership) async throws {
         // Nothing is older than the first version.
         guard M.version > 1 else { return }
         let oldest = min(M.version, max(1, members.oldest))
-        if oldest < M.version { lastOlderMember = .now }
-        let mayRaise = lastOlderMember.map { $0.duration(to: .now) >= updatePatience } ?? true
-        for (partition, lease) in leases where lease.form > oldest || lease.form < oldest && mayRaise {
-            let changed = try await change(
-                partition, Statements.setForm,
-                [
-                    .partition(partition), .text(M.name), .uuid(member), .int(lease.epoch), .int4(Int32(oldest)),
-                ])
-            guard let row = changed?.first else { continue }
+        if oldestMember?.version != oldest { oldestMember = (oldest, .now) }
+        let mayRaise = oldestMember.map { $0.since.duration(to: .now) >= updatePatience } ?? false
+        let others = leases.filter { $0.value.form > oldest || $0.value.form < oldest && mayRaise }.keys.sorted()
+        guard !others.isEmpty else { return }
+        let changed = try await pool.execute(
+            Statements.setForms, .int4s(others.map { Int32($0) }), .text(M.name), .uuid(member), .int4(Int32(oldest)))
+        // The next round changes those that a batch holds at this moment.
+        for (partition, newestState) in try changed.decode((Int, Int).self) {
             leases[partition]?.form = oldest
-            leases[partition]?.newestState = try row.decode(Int.self)
-            logger.info(
-                "set form of states",
-                metadata: [LogKey.partition: "\(partition)", LogKey.version: "\(oldest)"])
+            leases[partition]?.changes += 1
+            leases[partition]?.newestState = newestState
         }
+        logger.info(
+            "set form of states",
+            metadata: [LogKey.version: "\(oldest)", LogKey.count: "\(changed.count)"])
     }
 
     /// Takes note that the states of a partition have no newer form than this.

@@ -42,7 +42,7 @@ extension PartitionMachine {
         (lastBatch, lastHead) = (done.lastBatch, done.head)
         if attempt.plan.log != nil {
             if done.hasMore || quarantine.trialsLeft > 0 { lookAgain() }
-            if let reason = done.halt { actions += halted(reason) }
+            if let halt = done.halt { actions += stop(for: halt) }
         }
         actions += reportParked(batch)
         for key in batch.changed.keys { note(batch.aggregates[key]?.nextDeadline) }
@@ -64,12 +64,12 @@ extension PartitionMachine {
         return .adopt(batch.aggregates, sizes: sizes)
     }
 
-    private mutating func halted(_ reason: String) -> [Action] {
-        guard halt == nil else { return [] }
-        stop(reading: reason)
+    private mutating func stop(for halt: Halt) -> [Action] {
+        guard self.halt == nil else { return [] }
+        self.halt(for: halt)
         return [
-            .progress(.halted(reason)),
-            .log(.error, "log needs a newer program, partition halted", [LogKey.reason: reason]),
+            .progress(.halted(halt.reason)),
+            .log(.error, "log needs a newer program, partition halted", [LogKey.reason: halt.reason]),
         ]
     }
 

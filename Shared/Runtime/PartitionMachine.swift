@@ -81,8 +81,8 @@ struct PartitionMachine<M: Machine>: Sendable {
     /// A ledger without reservations.
     let noSlots: SlotAllocator
     private(set) var lease: Lease?
-    /// The reason why only a newer program can read the log further.
-    private(set) var halt: String?
+    /// Why only a newer program can read the log further.
+    private(set) var halt: Halt?
     var quarantine: Quarantine
     var commandGuard = CommandGuard()
     /// Unreadable states of an older machine, with their number of events at the failed upgrade.
@@ -175,7 +175,7 @@ struct PartitionMachine<M: Machine>: Sendable {
         noLookBefore = now + Quarantine.pause
     }
 
-    mutating func stop(reading reason: String) { halt = halt ?? reason }
+    mutating func halt(for reason: Halt) { halt = halt ?? reason }
 
     mutating func resume() { halt = nil }
 
@@ -218,5 +218,5 @@ struct BatchOutcome<M: Machine>: Sendable {
     var isThrough = false
     /// The head and its day, if the log was read to it.
     var readTo: (head: Int, day: Int)?
-    var halt: String?
+    var halt: Halt?
 }

@@ -50,6 +50,9 @@ public enum RuntimeSchema {
             INSERT INTO bus.state_versions AS v (partition, service, wanted, reached)
             SELECT p.partition, $1, $2, CASE WHEN EXISTS (
                 SELECT FROM "\(service)".states AS s WHERE s.partition = p.partition AND s.machine_version < $2)
+                -- Older programs may still write.
+                OR EXISTS (SELECT FROM bus.cursors AS c
+                    WHERE c.partition = p.partition AND c.consumer = $1 AND c.state_form BETWEEN 1 AND $2 - 1)
                 THEN 0 ELSE $2 END
             FROM bus.partitions AS p
             ON CONFLICT (partition, service) DO UPDATE

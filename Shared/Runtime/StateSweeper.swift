@@ -27,33 +27,32 @@ final class StateSweeper<M: Machine>: Sendable {
 
     private let pool: ConnectionPool
     private let leases: LeaseKeeper<M>
+    private let clock: SharedClock
     private let logger: Logger
     private let progress = Mutex(Progress())
     private let look: Statement
     private let read: Statement
-    private let reached = Statement(
-        """
-        UPDATE bus.state_versions AS v SET reached = $3
-        WHERE v.partition = $1 AND v.service = $2 AND v.reached < $3 AND EXISTS (
-            SELECT FROM bus.cursors AS c
-            WHERE c.partition = $1 AND c.consumer = $2 AND c.state_form = $3 AND c.owner = $4 AND c.epoch = $5)
-        """)
 
-    init(pool: ConnectionPool, leases: LeaseKeeper<M>, logger: Logger) {
+    init(pool: ConnectionPool, leases: LeaseKeeper<M>, clock: SharedClock, logger: Logger) {
         self.pool = pool
         self.leases = leases
+        self.clock = clock
         self.logger = logger
+        // $3 is the chosen form, $4 the version of this machine, and $5 the offset after which states of the chosen form
+        // are wanted, too.
+        let isWanted = "machine_version <= $4 AND (machine_version <> $3 OR version > $5)"
         look = Statement(
             """
-            SELECT max(p.key), count(*), count(*) FILTER (WHERE p.machine_version <> $3),
-                count(*) FILTER (WHERE p.machine_version < $4) FROM (
-                SELECT s.key, s.machine_version FROM "\(M.name)".states AS s
-                WHERE s.partition = $1 AND s.key > $2 ORDER BY s.key LIMIT $5) AS p
+            SELECT max(p.key), count(*), count(*) FILTER (WHERE \(isWanted)),
+                count(*) FILTER (WHERE machine_version < $4), count(*) FILTER (WHERE machine_version > $4)
+            FROM (
+                SELECT s.key, s.machine_version, s.version FROM "\(M.name)".states AS s
+                WHERE s.partition = $1 AND s.key > $2 ORDER BY s.key LIMIT $6) AS p
             """)
         read = Statement(
             """
             SELECT \(Statements.stateColumns), next_deadline FROM "\(M.name)".states
-            WHERE partition = $1 AND key > $2 AND key <= $3 AND (machine_version <> $4 OR $5) ORDER BY key LIMIT $6
+            WHERE partition = $1 AND key > $2 AND key <= $6 AND \(isWanted) ORDER BY key LIMIT $7
             """)
     }
 
@@ -65,104 +64,119 @@ final class StateSweeper<M: Machine>: Sendable {
     func run() async {
         // Nothing is older than the first version.
         guard M.version > 1 else { return }
-        var due: [Int: (at: ContinuousClock.Instant, form: Int)] = [:]
+        var swept: [Int: Swept] = [:]
         while !Task.isCancelled {
             let leases = await leases.leases
-            due = due.filter { leases[$0.key]?.form == $0.value.form }
+            swept = swept.filter { leases[$0.key]?.isSame(as: $0.value.lease) ?? false }
             progress.withLock { $0.left = $0.left.filter { leases[$0.key] != nil } }
             for (partition, lease) in leases.sorted(by: { $0.key < $1.key })
-            where due[partition].map({ $0.at <= .now }) ?? true {
+            where swept[partition].map({ $0.due <= .now }) ?? true {
                 do {
-                    let isMixed = try await sweep(partition, lease)
-                    due[partition] = (.now + (isMixed ? Self.soon : Self.later), lease.form)
+                    swept[partition] = try await sweep(partition, lease, after: swept[partition]?.head)
                 } catch {
                     guard !Task.isCancelled else { return }
                     logger.warning(
                         "failed to upgrade states, will retry",
                         error: error, metadata: [LogKey.partition: "\(partition)"])
-                    due[partition] = (.now + .seconds(5), lease.form)
+                    swept[partition] = Swept(lease: lease, head: swept[partition]?.head, due: .now + .seconds(5))
                 }
             }
             try? await Task.sleep(for: .milliseconds(500))
         }
     }
 
-    /// Writes all states of one partition in its chosen form.
-    ///
-    /// - Returns: whether states had another form, or get an older form than this machine's.
-    private func sweep(_ partition: Int, _ lease: OwnedPartition) async throws -> Bool {
-        let isOlderForm = lease.form < M.version
-        let ranges = try await find(partition, lease)
-        let found = ranges.reduce(0) { $0 + $1.count }
-        progress.withLock { $0.left[partition] = ranges.reduce(0) { $0 + $1.older } }
-        let upgrader = StateUpgrader<M>(partition: partition, lease: lease, pool: pool)
-        var total = StateUpgrader<M>.Result()
-        for range in ranges where range.count > 0 || isOlderForm {
-            let result = try await upgrade(range, upgrader)
-            total.written += result.written
-            total.newer += result.newer
-            total.unreadable += result.unreadable
-        }
-        if total.written > 0 || !total.unreadable.isEmpty || total.newer > 0 { log(total, partition, lease) }
-        // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
-        try await pool.execute(
-            reached, .partition(partition), .text(M.name), .int4(Int32(lease.form)), .uuid(lease.owner),
-            .int(lease.epoch))
-        if lease.newestState > lease.form, total.newer == 0, let newest = try await upgrader.settle() {
-            await leases.note(partition, newestState: newest)
-        }
-        return found > 0 || isOlderForm
+    /// The last sweep of a partition.
+    private struct Swept {
+        var lease: OwnedPartition
+        /// The head of the log at its start; nil if no sweep under this lease and form succeeded.
+        var head: Int?
+        /// The time of the next one.
+        var due: ContinuousClock.Instant
     }
 
-    private func log(_ total: StateUpgrader<M>.Result, _ partition: Int, _ lease: OwnedPartition) {
+    /// Writes the states of one partition in its chosen form.
+    ///
+    /// - Parameter former: the head of the log at the former sweep with the same form; nil for the first one.
+    /// - Returns: nil if the lease or the form has changed.
+    private func sweep(_ partition: Int, _ lease: OwnedPartition, after former: Int?) async throws -> Swept? {
+        let own: [Parameter] = [.partition(partition), .text(M.name), .uuid(lease.owner), .int(lease.epoch)]
+        guard let row = try await pool.execute(Query(Statements.formPlan, own)).first else { return nil }
+        let (form, hasNewer, changes, head) = try row.decode((Int, Bool, Int, Int).self)
+        guard form == lease.form else { return nil }
+        // Older members write states with their own deadlines. Of the chosen form, only these are of interest.
+        let isOlderForm = form < M.version
+        let after = isOlderForm ? former ?? 0 : Int.max
+        let ranges = try await find(partition, form, after)
+        progress.withLock { $0.left[partition] = ranges.reduce(0) { $0 + $1.older } }
+        let upgrader = StateUpgrader<M>(partition: partition, lease: lease, form: form, pool: pool)
+        var total = StateUpgrader<M>.Result()
+        total.newer = ranges.reduce(0) { $0 + $1.beyond }
+        for range in ranges where range.count > 0 {
+            guard try await upgrade(range, upgrader, after, &total) else { return nil }
+        }
+        if total.written > 0 || !total.unreadable.isEmpty || hasNewer && total.newer > 0 { log(total, partition, form) }
+        // A state that no program can read does not delay retention: the log names it, and ``left`` still counts it.
+        let noted = try await pool.execute(Query(Statements.swept, own + [.int(changes), .bool(total.newer == 0)]))
+        if let row = noted.first { await leases.note(partition, newestState: try row.decode(Int.self)) }
+        let isMixed = isOlderForm || ranges.contains { $0.count > 0 }
+        return Swept(lease: lease, head: head, due: .now + (isMixed ? Self.soon : Self.later))
+    }
+
+    private func log(_ total: StateUpgrader<M>.Result, _ partition: Int, _ form: Int) {
         logger.info(
             "upgraded states",
             metadata: [
-                LogKey.partition: "\(partition)", LogKey.version: "\(lease.form)", LogKey.states: "\(total.written)",
+                LogKey.partition: "\(partition)", LogKey.version: "\(form)", LogKey.states: "\(total.written)",
                 LogKey.unreadable: "\(total.unreadable.count)",
             ])
         if total.newer > 0 {
             logger.warning(
-                "states can't be written in the older form, older programs refuse requests for them",
+                "states keep a newer form, older programs refuse requests for them",
                 metadata: [LogKey.partition: "\(partition)", LogKey.states: "\(total.newer)"])
         }
     }
 
-    /// Keys after `after` up to `to`, the number of states among them that have another form than the chosen one, and
-    /// the number with an older form than this machine's.
+    /// Keys after `after` up to `to`, and numbers of states among them.
     private struct KeyRange {
         var after: String
         var to: String
+        /// Those to read.
         var count: Int
+        /// Those with an older form than this machine's.
         var older: Int
+        /// Those that only a newer program can read.
+        var beyond: Int
     }
 
-    private func find(_ partition: Int, _ lease: OwnedPartition) async throws -> [KeyRange] {
+    private func find(_ partition: Int, _ form: Int, _ offset: Int) async throws -> [KeyRange] {
         var ranges: [KeyRange] = []
         var after = ""
         while true {
             let found = try await pool.execute(
-                look, .partition(partition), .text(after), .int4(Int32(lease.form)), .int4(Int32(M.version)),
+                look, .partition(partition), .text(after), .int4(Int32(form)), .int4(Int32(M.version)), .int(offset),
                 .int(Self.reach), rowsExpected: 1)
-            let (last, scanned, count, older) = try found[0].decode((String?, Int, Int, Int).self)
+            let (last, scanned, count, older, beyond) = try found[0].decode((String?, Int, Int, Int, Int).self)
             guard let last else { return ranges }
-            ranges.append(KeyRange(after: after, to: last, count: count, older: older))
+            ranges.append(KeyRange(after: after, to: last, count: count, older: older, beyond: beyond))
             guard scanned == Self.reach else { return ranges }
             after = last
         }
     }
 
-    private func upgrade(_ range: KeyRange, _ upgrader: StateUpgrader<M>) async throws -> StateUpgrader<M>.Result {
-        let form = upgrader.lease.form
-        var total = StateUpgrader<M>.Result()
+    /// - Returns: false if the lease or the form has changed.
+    private func upgrade(
+        _ range: KeyRange, _ upgrader: StateUpgrader<M>, _ offset: Int, _ total: inout StateUpgrader<M>.Result
+    ) async throws -> Bool {
+        let (partition, form) = (upgrader.partition, upgrader.form)
         var after = range.after
         while true {
+            guard await leases.leases[partition].map({ $0.isSame(as: upgrader.lease) }) ?? false else { return false }
             let states: [DatedState] = try await pool.execute(
-                read, .partition(upgrader.partition), .text(after), .text(range.to), .int4(Int32(form)),
-                .bool(form < M.version), .int(Self.chunk)
+                read, .partition(partition), .text(after), .int4(Int32(form)), .int4(Int32(M.version)), .int(offset),
+                .text(range.to), .int(Self.chunk)
             ).map { (try StoredState($0), try $0.decode(Instant?.self, at: StoredState.columnCount)) }
-            guard let last = states.last else { return total }
-            let result = try await upgrader.upgrade(states)
+            guard let last = states.last else { return true }
+            let result = try await upgrader.upgrade(states, at: clock.now)
             for state in result.unreadable {
                 logger.error("failed to read stored state", metadata: [LogKey.aggregate: "\(state.key)"])
             }
@@ -171,7 +185,7 @@ final class StateSweeper<M: Machine>: Sendable {
             total.unreadable += result.unreadable
             progress.withLock { progress in
                 progress.upgraded += result.written
-                if form == M.version { progress.left[upgrader.partition]? -= states.count - result.unreadable.count }
+                if form == M.version { progress.left[partition]? -= states.count - result.unreadable.count }
             }
             after = last.stored.key.description
             try await Task.sleep(for: Self.pause)

@@ -13,6 +13,8 @@ import Timeline
 struct StateUpgrader<M: Machine>: Sendable {
     let partition: Int
     let lease: OwnedPartition
+    /// The chosen form.
+    let form: Int
     let pool: ConnectionPool
     // The cursor is locked before the states, as in a batch.
     private let write = Statement(
@@ -33,12 +35,15 @@ struct StateUpgrader<M: Machine>: Sendable {
         var written = 0
         /// States that neither their stored form nor the log can restore.
         var unreadable: [StoredState] = []
-        /// The number of states that the chosen form can't express.
+        /// The number of states that keep a newer form than the chosen one.
         var newer = 0
     }
 
-    /// Upgrades states one after the other, and writes those together whose rows change.
-    func upgrade(_ states: [DatedState]) async throws -> Result {
+    /// Upgrades states one after the other, and writes those together whose rows change. A state that the chosen form can't
+    /// express keeps its form: older members may read it.
+    ///
+    /// - Parameter now: the suite time.
+    func upgrade(_ states: [DatedState], at now: Instant) async throws -> Result {
         var result = Result()
         var new: [(aggregate: Aggregate<M>, written: WrittenForm)] = []
         for (stored, deadline) in states {
@@ -46,8 +51,9 @@ struct StateUpgrader<M: Machine>: Sendable {
                 let aggregate = try await Aggregate<M>.current(stored, partition: partition) { [pool] in
                     try await pool.execute($0)
                 }
-                let written = aggregate.state.written(as: lease.form, at: aggregate.now)
-                if written.version > lease.form { result.newer += 1 }
+                let written = aggregate.state.written(as: form, at: now)
+                guard written.version <= max(form, stored.machineVersion) else { continue }
+                if written.version > form { result.newer += 1 }
                 guard written.version != stored.machineVersion || written.nextDeadline != deadline else { continue }
                 new.append((aggregate, written))
             } catch is RuntimeError {
@@ -60,35 +66,13 @@ struct StateUpgrader<M: Machine>: Sendable {
             Query(
                 write,
                 [
-                    .partition(partition), .uuid(lease.owner), .int(lease.epoch), .int4(Int32(lease.form)),
+                    .partition(partition), .uuid(lease.owner), .int(lease.epoch), .int4(Int32(form)),
                     .int4s(new.map { Int32($0.written.version) }), .texts(new.map(\.aggregate.key.description)),
                     .byteas(new.map(\.written.binary)), .ints(new.map(\.aggregate.eventCount)),
                     .ints(new.map { $0.written.nextDeadline.map { Int($0.milliseconds) } }),
                 ]),
         ])[1].count
         return result
-    }
-
-    /// Finds out the newest form of the partition's states under the cursor's lock, and stores it.
-    ///
-    /// - Returns: the newest form; nil if the lease is lost.
-    func settle() async throws -> Int? {
-        let statement = Statement(
-            """
-            UPDATE bus.cursors SET newest_state = greatest(state_form, (
-                SELECT max(machine_version) FROM "\(M.name)".states WHERE partition = $1))
-            WHERE partition = $1 AND consumer = '\(M.name)' AND owner = $2 AND epoch = $3 RETURNING newest_state::int8
-            """)
-        return try await pool.withConnection { connection in
-            let rows = try await connection.execute([
-                Query(Statement(TransactionLevel.readCommitted.rawValue)), Query(Statements.limitLocks),
-                // The subquery sees what was committed before the lock only in a statement of its own.
-                Query(Statements.lockCursors, [.int4s([Int32(partition)]), .text(M.name)]),
-                Query(statement, [.partition(partition), .uuid(lease.owner), .int(lease.epoch)]),
-                Query(Statement("COMMIT")),
-            ])
-            return try rows[3].first?.decode(Int.self)
-        }
     }
 }
 

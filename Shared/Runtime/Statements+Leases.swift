@@ -74,17 +74,44 @@ extension Statements {
         SELECT partition::int8, newest_state::int8 FROM bus.cursors
         WHERE consumer = $1 AND (owner IS NULL OR \(isOver("lease_expires"))) ORDER BY partition
         """)
-    /// Sets the form in which the states of a partition are written. Retention then waits for the upgrade of older forms.
-    /// Parameters: partition, consumer, owner, epoch, form.
-    static let setForm = Statement(
+    /// Sets the form in which the states of partitions are written, where no other session has locked the row. Retention
+    /// then waits for the upgrade of older forms. Returns the partitions and the newest forms of their states. Parameters:
+    /// partitions, consumer, owner, form.
+    static let setForms = Statement(
         """
-        WITH changed AS (
-            UPDATE bus.cursors SET state_form = $5, newest_state = greatest(newest_state, $5)
-            WHERE partition = $1 AND consumer = $2 AND owner = $3 AND epoch = $4 RETURNING newest_state),
+        WITH held AS (
+            SELECT partition FROM bus.cursors
+            WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED),
+        changed AS (
+            UPDATE bus.cursors AS c
+            SET state_form = $4, newest_state = greatest(c.newest_state, $4), form_changes = c.form_changes + 1
+            FROM held AS h WHERE c.partition = h.partition AND c.consumer = $2 RETURNING c.partition, c.newest_state),
         noted AS (
-            UPDATE bus.state_versions SET reached = $5
-            WHERE partition = $1 AND service = $2 AND reached > $5 AND EXISTS (SELECT FROM changed))
-        SELECT newest_state::int8 FROM changed
+            UPDATE bus.state_versions AS v SET reached = $4
+            FROM changed AS c WHERE v.partition = c.partition AND v.service = $2 AND v.reached > $4)
+        SELECT partition::int8, newest_state::int8 FROM changed
+        """)
+    /// The form of a partition's states, whether some are newer, the changes of the form, and the head. Parameters:
+    /// partition, consumer, owner, epoch.
+    static let formPlan = Statement(
+        """
+        SELECT c.state_form::int8, c.newest_state > c.state_form, c.form_changes, p.head
+        FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition)
+        WHERE c.partition = $1 AND c.consumer = $2 AND c.owner = $3 AND c.epoch = $4
+        """)
+    /// Notes the end of a sweep. Without a change of the form or a newer state since its start, all states have the chosen
+    /// form, except those that it counted. Parameters: partition, consumer, owner, epoch, changes, whether no newer state
+    /// is left.
+    static let swept = Statement(
+        """
+        WITH held AS (
+            SELECT partition, state_form FROM bus.cursors
+            WHERE partition = $1 AND consumer = $2 AND owner = $3 AND epoch = $4 AND form_changes = $5 FOR UPDATE),
+        noted AS (
+            UPDATE bus.state_versions AS v SET reached = h.state_form
+            FROM held AS h WHERE v.partition = h.partition AND v.service = $2 AND v.reached < h.state_form)
+        UPDATE bus.cursors AS c SET newest_state = CASE WHEN $6 THEN h.state_form ELSE c.newest_state END
+        FROM held AS h WHERE c.partition = h.partition AND c.consumer = $2 RETURNING c.newest_state::int8
         """)
     /// Deletes records of old trials that were never finished.
     static let forgetSuspects = Statement(

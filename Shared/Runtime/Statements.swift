@@ -186,6 +186,7 @@ struct Statements: Sendable {
             UPDATE bus.cursors AS c SET last_batch = n.batch, parked = c.parked + n.parked,
                 attempts = CASE WHEN n.is_at_head THEN 0 ELSE c.attempts END,
                 newest_state = greatest(c.newest_state, n.form),
+                form_changes = c.form_changes + CASE WHEN n.form > c.state_form THEN 1 ELSE 0 END,
                 log_offset = coalesce(n.position, c.log_offset)
                     + CASE WHEN coalesce(n.position, c.log_offset) = p.head - n.count THEN n.count ELSE 0 END
             FROM unnest($2::int4[], $3::uuid[], $4::int8[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::int4[])

@@ -94,6 +94,8 @@ CREATE TABLE bus.cursors (
     state_form integer NOT NULL DEFAULT 0,
     -- No state of the partition has a newer form. Programs of an older version leave the partition to newer ones.
     newest_state integer NOT NULL DEFAULT 0,
+    -- Counts the changes of state_form, and the batches that wrote a state in a newer form.
+    form_changes bigint NOT NULL DEFAULT 0,
     CONSTRAINT cursors_pkey PRIMARY KEY (partition, consumer)
 ) WITH (fillfactor = 50);
 

@@ -97,6 +97,50 @@ import Timeline
         await fixture.pool.close()
     }
 
+    @Test func `the sweeper keeps the form of a state that the older form can't express`() async throws {
+        let fixture = try await RuntimeFixture()
+        try await fixture.running { older in _ = try await older.submit(.adding(1, to: "a")) }
+        let partition = AggregateKey.device("a").partition(of: fixture.partitions)
+        let owner = UUID()
+        try await fixture.sql("UPDATE bus.cursors SET owner = '\(owner)', epoch = 9, state_form = 1")
+        // A machine without any older form.
+        let lease = OwnedPartition(owner: owner, epoch: 9, form: 1, newestState: 1)
+        let upgrader = StateUpgrader<LaterCounter>(partition: partition, lease: lease, form: 1, pool: fixture.pool)
+        let read = Statement("SELECT \(Statements.stateColumns) FROM counter.states")
+        let stored = try await fixture.pool.execute(Query(read)).map { try StoredState($0) }
+        let kept = try await upgrader.upgrade(stored.map { ($0, nil) }, at: .epoch)
+        #expect(kept.written == 0 && kept.newer == 0)
+        #expect(try await fixture.versions() == [1])
+        try await fixture.sql("UPDATE bus.cursors SET state_form = 2")
+        let other = StateUpgrader<LaterCounter>(partition: partition, lease: lease, form: 2, pool: fixture.pool)
+        #expect(try await upgrader.upgrade(stored.map { ($0, nil) }, at: .epoch).written == 0, "the form has changed")
+        #expect(try await other.upgrade(stored.map { ($0, nil) }, at: .epoch).written == 1)
+        #expect(try await fixture.versions() == [2])
+        await fixture.pool.close()
+    }
+
+    @Test func `a newer program that has seen no older one waits before it writes its form`() async throws {
+        let fixture = try await RuntimeFixture()
+        try await fixture.running(NextCounter.self, ()) { next in
+            try await eventuallyTrue { await next.ownedPartitions == 4 }
+            _ = try await next.submit(.adding(1, to: "a"))
+            #expect(try await fixture.versions() == [1])
+            #expect(try await fixture.newestStates() == [1, 1, 1, 1])
+        }
+        await fixture.pool.close()
+    }
+
+    @Test func `older programs share partitions that only a newer one can read completely`() async throws {
+        let fixture = try await RuntimeFixture()
+        try await fixture.sql("UPDATE bus.cursors SET newest_state = 2, state_form = 2")
+        try await fixture.running { _ in
+            try await fixture.running { _ in
+                try await eventuallyTrue { try await fixture.owners() == [2, 2] }
+            }
+        }
+        await fixture.pool.close()
+    }
+
     @Test func `a halted older program continues after the newer states are gone`() async throws {
         let fixture = try await RuntimeFixture()
         let device = fixture.oneDeviceInEach[0]

@@ -17,7 +17,7 @@ import Timeline
         try await fixture.storeOldStates(of: devices)
         let rings = Statement("SELECT count(*) FROM counter.states WHERE next_deadline = $1")
         let versions = Statement("SELECT min(machine_version)::int8 FROM counter.states")
-        try await fixture.running(LaterCounter.self, ()) { later in
+        try await fixture.running(LaterCounter.self, (), limits: StallLimits(update: .zero)) { later in
             try await eventuallyTrue { try await fixture.pool.execute(Query(versions))[0].decode(Int.self, at: 0) == 2 }
             #expect(
                 try await fixture.pool.execute(Query(rings, [.int(RuntimeFixture.ringing)]))[0].decode(Int.self, at: 0)
@@ -36,7 +36,7 @@ import Timeline
         let fixture = try await RuntimeFixture()
         let devices = (0..<200).map { "d\($0)" }
         try await fixture.storeOldStates(of: devices)
-        try await fixture.running(ForgetfulCounter.self, ()) { later in
+        try await fixture.running(ForgetfulCounter.self, (), limits: StallLimits(update: .zero)) { later in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for device in devices {
                     group.addTask {
@@ -78,7 +78,7 @@ import Timeline
         _ = try await other.execute([
             Query(Statement("BEGIN")), Query(Statement("LOCK TABLE bus.former IN ACCESS EXCLUSIVE MODE")),
         ])
-        try await fixture.running(ForgetfulCounter.self, ()) { later in
+        try await fixture.running(ForgetfulCounter.self, (), limits: StallLimits(update: .zero)) { later in
             async let answer = later.submit(Submission(adding: 1, to: "a"))
             let waiting = Statement(
                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bus.former'::regclass")
@@ -100,7 +100,7 @@ import Timeline
         let fixture = try await RuntimeFixture()
         try await fixture.storeOldStates(of: ["a"])
         try await fixture.cluster.sql("DELETE FROM bus.events", database: fixture.database)
-        try await fixture.running(ForgetfulCounter.self, ()) { later in
+        try await fixture.running(ForgetfulCounter.self, (), limits: StallLimits(update: .zero)) { later in
             #expect(try await later.state(.device("a"))?.aggregate.state.counter.total == 3)
             let ping = try await fixture.append(to: "a")
             try await fixture.waitForLog { log in log.contains { $0.causation == ping } }
