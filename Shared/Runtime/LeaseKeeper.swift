@@ -119,8 +119,12 @@ actor LeaseKeeper<M: Machine> {
         try await guardCommands(isYoung || rows[4][0].decode(Bool.self), condemned: Set(rows[5].decode(String.self)))
         let (living, oldest, newest, others, newestState) = try rows[2][0].decode((Int, Int, Int, Int, Int).self)
         let members = Membership(others: others, oldest: oldest, newest: newest, newestState: newestState)
-        membership.withLock { $0 = members }
-        if newestState <= M.version {
+        let former = membership.withLock { membership in
+            defer { membership = members }
+            return membership.newestState
+        }
+        // All newer states got an older form.
+        if former > M.version, newestState <= M.version {
             for partition in halted.filter(\.value).keys {
                 halted[partition] = nil
                 await engine.resume(partition)

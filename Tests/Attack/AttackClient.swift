@@ -107,7 +107,7 @@ final class AttackClient: Sendable {
         let (answers, continuation) = AsyncThrowingStream<Answer, any Error>.makeStream()
         Task {
             do {
-                continuation.yield(try await exchange(request, within: seconds + 60))
+                continuation.yield(try await exchange(request, within: max(seconds, 60)))
                 continuation.finish()
             } catch { continuation.finish(throwing: error) }
         }
