@@ -55,8 +55,8 @@ example = collections.defaultdict(list)
 for name in overlay["resources"][1:]:
     for document in yaml.safe_load_all((folder / "examples" / name).read_text()):
         example[document["kind"]].append(document)
-        if document["kind"] == "ServiceMonitor":
-            # Its schema is that of an operator.
+        if document["kind"] in ("ServiceMonitor", "PrometheusRule"):
+            # Their schemas are those of an operator.
             continue
         if found := problem(document):
             fault(f"examples/{name}: {found}")
@@ -289,6 +289,9 @@ for monitor in example["ServiceMonitor"]:
             fault(f"examples/servicemonitor.yaml: {name} has no metrics there")
 if not example["ServiceMonitor"]:
     fault("examples: there is no ServiceMonitor")
+rules = yaml.safe_load((pathlib.Path(sys.argv[2]).parent / "deploy/prometheus/rules.yml").read_text())
+if [document["spec"] for document in example["PrometheusRule"]] != [rules]:
+    fault("examples/prometheusrule.yaml: differs from deploy/prometheus/rules.yml; run deploy/lib/prometheusrule.py")
 
 # The component for HTTPS, applied to each deployment.
 component = yaml.safe_load((folder / "tls/kustomization.yaml").read_text())
@@ -305,7 +308,7 @@ def add(document, path, value):
     if last == "-":
         document.append(value)
     else:
-        document[last] = value
+        document[last.replace("~1", "/").replace("~0", "~")] = value
 
 
 # The component for autoscalers, applied to each of them.
@@ -353,6 +356,9 @@ for name in ours:
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         if container[probe]["httpGet"].get("scheme") != "HTTPS":
             fault(f"tls: the {probe} of {name} uses HTTP")
+    annotations = pods(document)["metadata"]["annotations"]
+    if annotations.get("prometheus.io/scrape") == "true" and annotations.get("prometheus.io/scheme") != "https":
+        fault(f"tls: Prometheus scrapes {name} by HTTP")
     mounted = {mount["mountPath"] for mount in container["volumeMounts"]}
     volumes = {volume["name"] for volume in pods(document)["spec"]["volumes"]}
     if any(mount["name"] not in volumes for mount in container["volumeMounts"]):
