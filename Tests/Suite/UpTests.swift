@@ -9,6 +9,14 @@ import Testing
 @Suite("deploy/up", .tags(.database, .processes), .serialized, .timeLimit(.minutes(15))) struct UpTests {
     private static let escape = "\u{1b}"
 
+    /// A server may log its statements, and all users of a machine can read arguments.
+    @Test func `no statement and no argument has the password of the database's owner`() async throws {
+        let script = try #require(Bundle.module.path(forResource: "owner", ofType: "py", inDirectory: "Python"))
+        let check = try ChildProcess.start("/usr/bin/env", ["python3", script, Repository.root.path])
+        #expect(try await check.exit(within: 300) == .exited(0), "\(check.errors.tail())")
+        #expect(check.output.lines.isEmpty, "\(check.output.tail())")
+    }
+
     @Test func `replicas share the work and a second start continues with the data`() async throws {
         try await Installation.using { installation in
             let up = try installation.up(["--replicas", "3", "--detach"])

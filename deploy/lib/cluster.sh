@@ -221,16 +221,30 @@ choose_database_port() {
 
 # The owner may create roles, because migrations create one for each service. It is not a superuser.
 make_database() {
-    # Standard input hides the password; every user of the machine can read arguments.
-    administer postgres <<-SQL
-		SET log_statement = 'none';
+    administer postgres <<-'SQL' && set_password dormouse "$secrets/database-owner" &&
 		SET client_min_messages = warning;
 		SELECT 'CREATE ROLE dormouse' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'dormouse') \gexec
-		ALTER ROLE dormouse LOGIN CREATEROLE PASSWORD '$(<"$secrets/database-owner")';
+		ALTER ROLE dormouse LOGIN CREATEROLE;
 		GRANT pg_read_all_stats, pg_signal_backend TO dormouse;
-		SELECT 'CREATE DATABASE dormouse OWNER dormouse'
-		 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dormouse') \gexec
 	SQL
+        administer postgres <<-'SQL'
+			SELECT 'CREATE DATABASE dormouse OWNER dormouse'
+			 WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = 'dormouse') \gexec
+		SQL
+}
+
+# set_password ROLE FILE: gives a role the password in FILE. Without a terminal (setsid), psql reads the password twice
+# from its standard input. It sends a SCRAM verifier to the server, so no log has the password. Every user of the
+# machine can read arguments.
+set_password() {
+    local password answer
+    password=$(<"$2")
+    answer=$(printf '%s\n%s\n' "$password" "$password" |
+        as_owner setsid -w "$programs/psql" -X -q -v ON_ERROR_STOP=1 \
+            -h "$sockets" -p "$database_port" -U postgres -d postgres -c "\\password $1" 2>&1) || {
+        printf '%s\n' "$answer" >&2
+        return 1
+    }
 }
 
 # allow_replication: lets the superuser copy the running cluster. Clusters of earlier versions have no such line.
