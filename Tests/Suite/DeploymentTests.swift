@@ -5,11 +5,11 @@ import Testing
 
 /// Static checks of the files in `deploy` and of docker-compose.yml.
 @Suite("Deployment", .tags(.processes, .stockClient), .timeLimit(.minutes(10))) struct DeploymentTests {
-    private static let root = Repository.root.path
-    private static let compose = root + "/docker-compose.yml"
+    static let root = Repository.root.path
+    static let compose = root + "/docker-compose.yml"
     private static let manifests = root + "/deploy/kubernetes"
 
-    private static func python() async throws -> PythonEnvironment {
+    static func python() async throws -> PythonEnvironment {
         try await .make(["check-jsonschema==0.39.0", "PyYAML==6.0.3", "kubernetes-validate==1.37.0"])
     }
 
@@ -128,7 +128,8 @@ import Testing
 
     /// Checks the configuration and the alert rules, and runs the tests of the rules.
     @Test(arguments: [
-        ["check", "config", "prometheus.yml"], ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],
+        ["check", "config", "prometheus.yml"], ["check", "config", "prometheus.https.yml"],
+        ["check", "rules", "rules.yml"], ["test", "rules", "rules.test.yml"],
     ])
     func `promtool accepts the files of Prometheus`(arguments: [String]) async throws {
         let folder = Self.root + "/deploy/prometheus/"
@@ -262,7 +263,7 @@ import Testing
     }
 
     /// Runs a script with the `--help` of every service.
-    private func check(_ name: String, _ arguments: [String]) async throws -> [String] {
+    func check(_ name: String, _ arguments: [String]) async throws -> [String] {
         let help = try await SuiteHelp.folder().path
         return try await Self.python().run(Self.script(name), arguments + [help])
     }
