@@ -13,9 +13,10 @@ import Testing
         try await .make(["check-jsonschema==0.39.0", "PyYAML==6.0.3", "kubernetes-validate==1.37.0"])
     }
 
-    @Test func `the compose file is valid`() async throws {
+    @Test(arguments: [("vendor.compose-spec", compose), ("vendor.renovate", root + "/.renovaterc.json")])
+    func `the compose file and the file of Renovate are valid`(schema: String, file: String) async throws {
         let checker = try await Self.python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
-        let check = try ChildProcess.start(checker, ["--builtin-schema", "vendor.compose-spec", Self.compose])
+        let check = try ChildProcess.start(checker, ["--builtin-schema", schema, file])
         #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
     }
 
