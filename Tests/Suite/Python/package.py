@@ -39,6 +39,13 @@ options = parser.parse_args()
 checkout = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = ["lifecycle", "fetch", "push", "transfer", "ops", "fleet"]
 PORTS = {"ops": 8080, "lifecycle": 8081, "fetch": 8082, "push": 8083, "transfer": 8084}
+# What the executables contain beside packages, by the package that has the sources.
+INSIDE = {
+    "swift-crypto/boringssl", "swift-crypto/xkcp", "swift-nio/llhttp", "swift-nio-extras/zlib",
+    "swift-nio-ssl/boringssl", "toolchain/swift", "toolchain/swift-corelibs-foundation",
+    "toolchain/swift-corelibs-libdispatch", "toolchain/swift-foundation", "toolchain/swift-foundation-icu",
+    "yams/libyaml",
+}
 # Each has a unit and a user.
 UNITS = [*PORTS, "maintain"]
 # Folders with the state of other packages; srv has the files of the release.
@@ -88,15 +95,26 @@ def check_files(folder):
     expect(not wrong, f"the checksums of {wrong} are missing or wrong: {checked}")
     say(f"checksums: {len(named)} files")
 
-    bill = json.loads(next(folder.glob("*.cdx.json")).read_text())
-    listed = {entry["name"]: entry["version"] for entry in bill["components"]}
+    components = json.loads(next(folder.glob("*.cdx.json")).read_text())["components"]
+    listed = {entry["bom-ref"]: entry["version"] for entry in components}
+    packages = {name.split("@")[0]: version for name, version in listed.items() if "/" not in name}
     pins = json.loads((checkout / "Package.resolved").read_text())["pins"]
     resolved = {pin["identity"]: pin["state"]["version"] for pin in pins}
-    expect(listed == resolved, f"the bill of materials has other packages: {listed.items() ^ resolved.items()}")
+    expect(packages == resolved, f"the bill of materials has other packages: {packages.items() ^ resolved.items()}")
     needed = re.findall(r'^    \("[\w-]+/([\w-]+)", "\d', (checkout / "Package.swift").read_text(), re.MULTILINE)
-    missing = {name.lower() for name in needed} - listed.keys()
+    missing = {name.lower() for name in needed} - packages.keys()
     expect(needed and not missing, f"the bill of materials lacks {missing}")
-    say(f"bill of materials: {len(listed)} packages, among them the {len(needed)} of Package.swift")
+    say(f"bill of materials: {len(packages)} packages, among them the {len(needed)} of Package.swift")
+    others = {name.split("@")[0]: version for name, version in listed.items() if "/" in name}
+    expect(set(others) == INSIDE, f"the bill of materials has other libraries: {set(others) ^ INSIDE}")
+    unknown = {name for name, version in others.items() if not re.match(r"[0-9a-f.]{5}", version)}
+    expect(not unknown, f"the bill of materials has no version of {unknown}")
+    expect(len(components) == len(listed), "the bill of materials lists something twice")
+    overrides = (checkout / "deploy/debian/lintian-overrides").read_text()
+    embedded = set(re.findall("embedded-library (\\S+)", overrides))
+    names = {entry["name"] for entry in components}
+    expect(embedded and embedded <= names, f"the bill of materials lacks {embedded - names} of lintian-overrides")
+    say(f"bill of materials: {len(others)} libraries of C and of the Swift runtime")
 
     # Executables that load the Swift runtime contain its folder.
     suppressed = ["--suppress-tags", "custom-library-search-path"] if options.libraries else []
