@@ -69,6 +69,29 @@ def go_offline():
         fcntl.ioctl(one, 0x8914, struct.pack("16sH14x", b"lo", 0x41))
 
 
+class Arguments:
+    """The arguments of all processes that run meanwhile. Each user of the machine can read them."""
+
+    def __init__(self):
+        self.found, self.is_over = set(), threading.Event()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+
+    def __enter__(self):
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        self.reader.join()
+
+    def read(self):
+        while not self.is_over.is_set():
+            for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+                # The process may have ended.
+                with contextlib.suppress(OSError):
+                    self.found.add(path.read_text(errors="replace").replace("\0", " "))
+
+
 class Root:
     """The minimal system of the suite of this machine's distribution."""
 
@@ -107,16 +130,8 @@ class Service:
 
     def __init__(self, root, name, log, port=None):
         self.name, self.log, self.port = name, log, port
-        self.unit = unit = {}
-        for line in (root / f"lib/systemd/system/dormouse-{name}.service").read_text().splitlines():
-            if "=" in line and not line.startswith("#"):
-                key, value = line.split("=", 1)
-                unit.setdefault(key, []).append(value)
-        user, group = unit["User"][0], unit["Group"][0]
-        environment = {"PATH": PATH}
-        for file in unit["EnvironmentFile"]:
-            lines = (root / file).read_text().splitlines()
-            environment.update(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+        self.unit, environment = self.read_unit(root, name)
+        unit, user, group = self.unit, self.unit["User"][0], self.unit["Group"][0]
         for path in unit["ConditionPathExists"]:
             if not (root / path).exists():
                 raise SystemExit(f"{name} does not start without {path}")
@@ -135,6 +150,30 @@ class Service:
             self.process = subprocess.Popen(
                 ["chroot", root.path, "unshare", "--mount", "sh", "-euc", script], stdin=subprocess.DEVNULL,
                 stdout=output, stderr=output, env=environment)
+
+    @staticmethod
+    def read_unit(root, name):
+        """Returns the lines of a unit file by their keys, and the environment that it gives."""
+        unit, environment = {}, {"PATH": PATH}
+        for line in (root / f"lib/systemd/system/dormouse-{name}.service").read_text().splitlines():
+            if "=" in line and not line.startswith("#"):
+                key, value = line.split("=", 1)
+                unit.setdefault(key, []).append(value)
+        for file in unit["EnvironmentFile"]:
+            for line in (root / file).read_text().splitlines():
+                if line and not line.startswith("#"):
+                    key, value = line.split("=", 1)
+                    environment[key] = re.sub(r"""^(['"])(.*)\1$""", r"\2", value)
+        return unit, environment
+
+    @classmethod
+    def check(cls, root, name):
+        """Returns what the command `check` of a service prints if it fails; empty if the service can start."""
+        unit, environment = cls.read_unit(root, name)
+        done = subprocess.run(
+            ["chroot", root.path, "runuser", "-u", unit["User"][0], "--", f"/usr/lib/dormouse/{name}", "check"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        return done.stdout if done.returncode else ""
 
     def get(self, path, **headers):
         """Sends a request; returns the status and the body."""

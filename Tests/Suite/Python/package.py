@@ -24,7 +24,7 @@ import time
 
 sys.dont_write_bytecode = True
 import roles
-from cleanroot import Root, Service, end_with_caller, enter, go_offline, is_possible, run
+from cleanroot import Arguments, Root, Service, end_with_caller, enter, go_offline, is_possible, run
 
 parser = argparse.ArgumentParser(description="Checks the release files, and the Debian package on a clean root.")
 parser.add_argument("--binaries", type=os.path.abspath, help="packages these executables instead of building them")
@@ -171,28 +171,86 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else ""
 
 
-def state():
-    """The settings with their owners and modes, and the content of the database, as lines."""
+def settings():
+    """The settings with their owners and modes, as lines."""
     lines = []
     for path in sorted((root / "etc/dormouse").rglob("*")):
         status = path.stat()
         lines.append(f"{path.name} {status.st_uid}:{status.st_gid} {status.st_mode:o} {digest(path)}")
-    for words in [["pg_dumpall", "--globals-only", "--no-role-passwords"], ["pg_dump", "dormouse"]]:
+    return lines
+
+
+def state():
+    """The settings, the roles, and the content of the databases, as lines."""
+    lines = settings()
+    names = sql("SELECT datname FROM pg_database WHERE NOT datistemplate AND datname <> 'postgres' ORDER BY 1").split()
+    dumps = [["pg_dump", name] for name in names]
+    for words in [["pg_dumpall", "--globals-only", "--no-role-passwords"], *dumps]:
         # Newer versions write a random word here.
         lines += [line for line in root.as_postgres(*words).splitlines() if not re.match(r"\\(un)?restrict ", line)]
     return lines
 
 
+def sql(text, database="postgres"):
+    """Runs statements as the superuser of PostgreSQL; returns their rows."""
+    return root.as_postgres("psql", "-XAtq", "-v", "ON_ERROR_STOP=1", f"--dbname={database}", "--command", text)
+
+
+def expect_no_change(before, words):
+    changes = list(difflib.unified_diff(before, state(), "before", "after", n=0, lineterm=""))
+    expect(not changes, f"{words} changes: " + "\n".join(changes[:20]))
+
+
 def check_setup():
-    root.run("dormouse-setup")
+    sql("ALTER SYSTEM SET log_min_duration_statement = 0")
+    sql("SELECT pg_reload_conf()")
+    with Arguments() as arguments:
+        root.run("dormouse-setup")
+    sql("ALTER SYSTEM RESET log_min_duration_statement")
+    sql("SELECT pg_reload_conf()")
     once = state()
     root.run("dormouse-setup")
-    changes = list(difflib.unified_diff(once, state(), "once", "twice", n=0, lineterm=""))
-    expect(not changes, "the second dormouse-setup changes: " + "\n".join(changes[:20]))
+    expect_no_change(once, "the second dormouse-setup")
     say(f"dormouse-setup: twice, with {len(once)} lines of settings and database")
-    rows = root.as_postgres("psql", "-XAtq", "--dbname=postgres", "--command", roles.QUERY)
+    rows = sql(roles.QUERY)
     expect(not roles.fault(rows), roles.fault(rows))
     say(f"roles: {len(roles.NAMES)} without the rights of a superuser")
+    logs = [path.read_text(errors="replace") for path in (root / "var/log/postgresql").glob("*.log")]
+    expect(any("ALTER USER dormouse PASSWORD 'SCRAM" in log for log in logs), "the log of PostgreSQL has no statements")
+    for path in (root / "etc/dormouse/secrets").iterdir():
+        secret = path.read_text()
+        expect(not any(secret in log for log in logs), f"the log of PostgreSQL has {path.name}")
+        expect(not any(secret in words for words in arguments.found), f"the arguments of a process have {path.name}")
+    say(f"passwords: not in the log of PostgreSQL, nor in {len(arguments.found)} lists of arguments")
+
+
+def check_other_database():
+    """A database that --database names stays the one of later runs. Settings of the services count for setup too."""
+    before, file = state(), root / "etc/dormouse/dormouse.env"
+    own = re.search("=(.*)", (root / "etc/dormouse/maintain.database.env").read_text())[1]
+    text = file.read_text()
+    sql("CREATE ROLE other LOGIN CREATEROLE PASSWORD 'word'; GRANT pg_read_all_stats, pg_signal_backend TO other")
+    sql("CREATE DATABASE other OWNER other")
+    # The cluster has the roles of another installation, so these need another prefix.
+    file.write_text(text + "PARTITIONS=8\nROLE_PREFIX='other'\n")
+    url = re.sub("//.*@(.*)/dormouse", r"//other:word@\1/other", own)
+    answer = root.run("dormouse-setup", "--database", url)
+    expect("changes from dormouse@" in answer and "word" not in answer, f"dormouse-setup --database says: {answer}")
+    once = state()
+    answer = root.run("dormouse-setup")
+    expect("changes" not in answer, f"dormouse-setup without --database says: {answer}")
+    expect_no_change(once, "dormouse-setup without --database")
+    expect(sql("SELECT count(*) FROM bus.partitions", "other").strip() == "8", "dormouse-setup ignores PARTITIONS")
+    for name in PORTS:
+        answer = Service.check(root, name)
+        expect(not answer, f"{name} check, with PARTITIONS and ROLE_PREFIX: {answer}")
+    file.write_text(text)
+    root.run("dormouse-setup", "--database", own)
+    sql("DROP DATABASE other")
+    for name in sql("SELECT rolname FROM pg_roles WHERE rolname ~ '^other' ORDER BY 1 DESC").split():
+        sql(f"DROP ROLE {name}")
+    expect_no_change(before, "dormouse-setup --database with the former URL")
+    say("dormouse-setup --database: stays the database of later runs")
 
 
 def readable(user, paths):
@@ -241,12 +299,23 @@ def check_data():
     say(f"data: owned by the users of {', '.join(PORTS)}")
 
 
-def check_services():
+def start_services():
     folder = pathlib.Path(options.inside)
     services = {name: Service(root, name, folder / f"{name}.log", PORTS.get(name)) for name in UNITS}
     for service in services.values():
         service.wait_ready()
     say(f"ready: {', '.join(PORTS)}")
+    return services
+
+
+def stop_services(services):
+    for service in services.values():
+        for fault in service.stop():
+            expect(False, fault)
+    say("all services stopped")
+
+
+def check_services(services):
     text = root.run(
         "dormouse", "fleet", "run", "--devices=20", "--for=20s", "--rate=60",
         *[f"--{name}=http://127.0.0.1:{port}" for name, port in PORTS.items()],
@@ -258,10 +327,6 @@ def check_services():
     status, answer = services["ops"].get("/v1/log/check", Authorization=f"Bearer {key}")
     expect(status == 200 and json.loads(answer).get("sound") is True, f"the log is not sound: {status} {answer}")
     say("log: sound")
-    for service in services.values():
-        for fault in service.stop():
-            expect(False, fault)
-    say("all services stopped")
 
 
 def files():
@@ -309,9 +374,12 @@ def inside():
     root.apt("install", package)
     check_units()
     check_setup()
+    check_other_database()
     check_users()
     root.run("systemctl", "enable", "dormouse.target")
-    check_services()
+    services = start_services()
+    check_services(services)
+    stop_services(services)
     check_data()
     check_purge(*before)
     root.run("service", "postgresql", "stop")
