@@ -329,6 +329,78 @@ def check_services(services):
     say("log: sound")
 
 
+def with_version(version):
+    """Makes a package of the same files with another version; returns its path in the root."""
+    tree = root / "srv/other-version"
+    run("dpkg-deb", "--raw-extract", root / package, tree)
+    control = tree / "DEBIAN/control"
+    control.write_text(re.sub("^Version: .*", f"Version: {version}", control.read_text(), flags=re.MULTILINE))
+    # The executables for tests are large, so nothing is compressed.
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, root / f"srv/dormouse-{version}.deb")
+    shutil.rmtree(tree)
+    return f"/srv/dormouse-{version}.deb"
+
+
+def update(path):
+    """Installs a package as on a machine with systemd, where `migrate` has to give a role its password again.
+
+    Returns the output, and a line for each restart: its arguments, and whether the role has its password by then.
+    """
+    restarts, shim = root / "srv/restarts", root / "usr/local/sbin/deb-systemd-invoke"
+    restarts.write_text("")
+    query = "SELECT rolpassword IS NOT NULL FROM pg_authid WHERE rolname = 'dormouse_dashboards'"
+    words = f'runuser -u postgres -- psql -XAtq --dbname=postgres --command "{query}"'
+    shim.write_text(f'#!/bin/sh\necho "$* $({words})" >>/srv/restarts\n')
+    shim.chmod(0o755)
+    # The package looks for this folder.
+    (root / "run/systemd/system").mkdir(parents=True)
+    output = root.run("dpkg", "--install", path)
+    (root / "run/systemd/system").rmdir()
+    shim.unlink()
+    installed = root.run("dpkg-query", "--show", "--showformat=${Status}", "dormouse")
+    expect(installed == "install ok installed", f"after the installation of {path}: {installed}")
+    return output, restarts.read_text().splitlines()
+
+
+def check_update(services):
+    """An update runs `migrate`, then restarts the services. If it can't, it restarts nothing and says so."""
+    before, lose_password = settings(), "ALTER ROLE dormouse_dashboards PASSWORD NULL"
+    version = root.run("dpkg-query", "--show", "--showformat=${Version}", "dormouse")
+    sql(lose_password)
+    output, restarts = update(with_version(f"{version}+1"))
+    expect(restarts == ["try-restart dormouse.target t"], f"the update restarts: {restarts}\n{output[-1000:]}")
+    expect(settings() == before, "the update changes the settings")
+    for name, service in services.items():
+        status = service.get("/readyz")[0] if service.port else 200
+        is_serving = status == 200 and service.process.poll() is None
+        expect(is_serving, f"{name} stopped, or answered {status}, after the update")
+    stop_services(services)
+    stop_services(start_services())
+    say("update: migrations, then a restart")
+
+    # This migration can be applied twice.
+    sql("DELETE FROM ops.migrations WHERE name = 'erasures'", "dormouse")
+    root.run("service", "postgresql", "stop")
+    output, restarts = update(with_version(f"{version}+2"))
+    expect(not restarts, f"the update restarts without migrations: {restarts}")
+    wanted = "the tables are not updated, and the services are not restarted"
+    expect(wanted in output and "dormouse-setup &&" in output, f"the update without a database says: {output[-1000:]}")
+    expect(settings() == before, "the update without a database changes the settings")
+    root.run("service", "postgresql", "start")
+    expect("lacks" in Service.check(root, "ops"), "the test removed no migration")
+    root.run("dormouse-setup")
+    expect(not Service.check(root, "ops"), f"after dormouse-setup: {Service.check(root, 'ops')}")
+    say("update without a database: no restart, the reason, and the remedy")
+
+    # `migrate` of an older version would refuse newer tables.
+    sql(lose_password)
+    output, restarts = update(package)
+    expect(restarts == ["try-restart dormouse.target f"], f"the return to {version}: {restarts}\n{output[-1000:]}")
+    expect(settings() == before, f"the return to {version} changes the settings")
+    root.run("dormouse-setup")
+    say("return to the older version: a restart without migrations")
+
+
 def files():
     """The paths of the root without those of other packages, and the digests of the settings."""
     found = {}
@@ -379,7 +451,7 @@ def inside():
     root.run("systemctl", "enable", "dormouse.target")
     services = start_services()
     check_services(services)
-    stop_services(services)
+    check_update(services)
     check_data()
     check_purge(*before)
     root.run("service", "postgresql", "stop")
