@@ -87,13 +87,18 @@ class Service:
 class Push(Service):
     """The requests of one device to `push`."""
 
-    def notifications(self):
-        """Yields the notifications of the stream until the connection ends. The stream is the push connection."""
+    def notifications(self, opened=lambda: None):
+        """Yields the notifications of the stream until the connection ends. The stream is the push connection.
+
+        opened is called when the phone is connected.
+        """
         with self.open("GET", "/notifications", timeout=60) as stream:
             for line in stream:  # A heartbeat comes every 15 s, so a longer silence is a lost connection.
                 name, _, value = line.decode().rstrip("\n").partition(": ")
                 if name == "data":
                     yield json.loads(value)
+                elif value == "open" and not name:  # The first line is the comment ": open".
+                    opened()
 
     def register(self, app):
         """Returns the device token of a running app. `push` learns of the launch a moment after `lifecycle`."""
@@ -120,7 +125,7 @@ class Phone:
 
     def __init__(self, lifecycle, push, app, seconds_of_work):
         self.lifecycle, self.push, self.app, self.seconds_of_work = lifecycle, push, "/apps/" + app, seconds_of_work
-        self.streaming, self.on_screen = threading.Event(), threading.Event()
+        self.streaming, self.on_screen, self.connected = threading.Event(), threading.Event(), threading.Event()
         self.failure = None
 
     def say(self, mark, words):
@@ -154,6 +159,7 @@ class Phone:
         if self.push:
             self.say("•", "device token %s" % self.push.register(self.app))
             threading.Thread(target=self.follow_notifications, daemon=True).start()
+            self.wait_for(self.connected, "the push connection")
         task = self.lifecycle.call("POST", self.app + "/tasks", {"name": "save"})
         self.say("→", "begins background task %s" % task["task"])
         self.user("home")
@@ -177,7 +183,7 @@ class Phone:
         pause = 1
         while True:
             try:
-                for notification in self.push.notifications():
+                for notification in self.push.notifications(self.connected.set):
                     pause = 1
                     self.say("←", "notification %s: %s" % (notification["id"], json.dumps(notification["payload"])))
                     try:
