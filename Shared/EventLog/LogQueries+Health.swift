@@ -96,6 +96,11 @@ extension LogQueries {
         """)
     private static let oldestDay = Statement(
         "SELECT coalesce(current_date - min(d.day), 0)::integer FROM bus.days() AS d")
+    private static let oldestErasure = Statement(
+        """
+        SELECT coalesce(extract(epoch FROM clock_timestamp() - min(requested_at)), 0)::float8
+        FROM bus.erasures WHERE erased_at IS NULL
+        """)
     private static let daysAhead = Statement("SELECT bus.days_ahead()")
 
     /// Returns every consumer with its positions, by name and partition.
@@ -119,6 +124,11 @@ extension LogQueries {
     /// Returns the whole days from the oldest day of the log to today.
     public func ageOfOldestDay() async throws(PostgresError) -> Int {
         try await pool.execute(Self.oldestDay)[0].decode(Int.self)
+    }
+
+    /// Returns the real seconds since the request of the oldest erasure that is not done; 0 without one.
+    public func ageOfOldestErasure() async throws(PostgresError) -> Double {
+        try await pool.execute(Self.oldestErasure)[0].decode(Double.self)
     }
 
     /// Returns a page of dead letters by consumer, partition, key and offset.

@@ -81,6 +81,9 @@ extension Metric {
     public static let logOverdue = Metric(
         "dormouse_log_overdue_seconds", "Seconds by which the oldest day of the log is older than the retention.",
         .gauge)
+    public static let erasureAge = Metric(
+        "dormouse_erasure_age_seconds",
+        "Seconds since the request of the oldest erasure that is not done; 0 without one.", .gauge)
     public static let consumerLag = Metric(
         "dormouse_consumer_lag", "Events that a consumer has not consumed, by consumer, over all partitions.", .gauge)
 }

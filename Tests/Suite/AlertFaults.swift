@@ -18,7 +18,7 @@ struct AlertFaults {
         ]
     }
     /// Those of faults that the test does not repair.
-    private static let lasting = ["OldDaysStay", #"CertificateExpires{job="push",port="apns"}"#]
+    private static let lasting = ["OldDaysStay", "ErasureWaits", #"CertificateExpires{job="push",port="apns"}"#]
     static let together: [String] =
         lasting + [
             "StorageAlmostFull", #"SweepRefused{folder="uploads"}"#, #"QuotaReached{quota="uploads"}"#,
@@ -131,6 +131,15 @@ struct AlertFaults {
             """)
     }
 
+    /// Requests an erasure that waits for `push`, two hours ago.
+    func delayErasure() async throws {
+        try await sql(
+            """
+            INSERT INTO bus.erasures (partition, key, log_offset, requested_at, waits_for)
+            VALUES (0, 'device:erased', 1000000, clock_timestamp() - interval '2 hours', 'consumer push')
+            """)
+    }
+
     /// Registers two devices whose states `fetch` can't read: one is malformed, and one is of a newer version.
     func parkAndHalt() async throws {
         let devices = [(name: "broken", version: 1), (name: "future", version: 1000)]
@@ -220,6 +229,9 @@ struct AlertFaults {
     /// Waits until the metrics show all faults that last.
     func waitUntilVisible(_ replica: String) async throws {
         try await scrapes.wait(for: "dormouse_log_overdue_seconds 259200", at: suite.address(.ops))
+        try await eventually(describe: "ops reports the erasure") {
+            try await value("dormouse_erasure_age_seconds", of: .ops) > 3600
+        }
         try await scrapes.wait(
             for: "dormouse_devices_parked 1", "dormouse_partitions_halted 1",
             #"dormouse_check_failing{check="waiting_partitions"} 1"#, at: suite.address(.fetch))

@@ -103,6 +103,7 @@ import Testing
         try await faults.waitUntilHeld()
         async let change: Void = faults.changeConditions()
         try await faults.makeOldDay()
+        try await faults.delayErasure()
         try await faults.parkAndHalt()
         try await faults.shorten(certificate)
         let replica = try await faults.fillDisk()

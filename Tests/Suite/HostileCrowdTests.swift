@@ -134,7 +134,9 @@ import Testing
                         // 409: an attempt without an answer has opened or left the app.
                         let isAccepted =
                             (200..<300).contains(answer.status) || caller.port == .lifecycle && answer.status == 409
-                        #expect(isAccepted, "\(caller.port) beside \(kind?.rawValue ?? "nobody"): \(answer)")
+                        if !isAccepted {
+                            Issue.record("\(caller.port) beside \(kind?.rawValue ?? "nobody"): \(answer)")
+                        }
                     }
                 }
             }
@@ -149,7 +151,8 @@ import Testing
             do {
                 answer = try await caller.send(within: 60)
             } catch let error as HTTPClientError where error == .deadlineExceeded { continue }
-            if let answer, ![429, 503].contains(answer.status) { break }
+            // A client repeats all of these. On a slow machine, its body may come late: 408, or IdleTimeout of push.
+            if let answer, ![408, 429, 503].contains(answer.status), !answer.body.contains("IdleTimeout") { break }
         }
         guard let answer else { throw Unexpected("\(caller.port) did not answer") }
         return answer

@@ -85,7 +85,9 @@ import Testing
                 (SELECT count(*) FROM push.provider_keys), (SELECT count(*) FROM push.connections),
                 (SELECT count(*) FROM push.channels), (SELECT count(*) FROM transfer.uploads),
                 (SELECT count(*) FROM bus.fleet_revocations), (SELECT rate FROM bus.clock),
-                (SELECT count(*) FROM bus.order_streams)
+                (SELECT count(*) FROM bus.order_streams), (SELECT count(*) FROM bus.audit),
+                (SELECT count(*) FROM bus.revocations), (SELECT count(*) FROM bus.erasures),
+                (SELECT count(*) FROM push.subscriptions), (SELECT count(*) FROM transfer.contents)
             """, database: suite.database)
     }
 

@@ -3,8 +3,8 @@ import ServiceLifecycle
 import Telemetry
 import Timeline
 
-/// Updates the gauges of the log: each consumer's lag in events and in seconds, by which deployments scale, and the days
-/// that should have been dropped.
+/// Updates the gauges of the log: each consumer's lag in events and in seconds, by which deployments scale, the days that
+/// should have been dropped, and the erasures that wait.
 struct LagGauge: Service {
     let queries: LogQueries
     let metrics: Metrics
@@ -28,6 +28,7 @@ struct LagGauge: Service {
         if let age = try? await queries.ageOfOldestDay() {
             metrics.set(.logOverdue, to: Double(max(0, age - retentionDays) * 86_400))
         }
+        if let age = try? await queries.ageOfOldestErasure() { metrics.set(.erasureAge, to: max(0, age)) }
         // A removed consumer has no lag.
         for name in named.subtracting(consumers.map(\.name)) {
             metrics.set(.consumerLag, to: 0, ["consumer": name])

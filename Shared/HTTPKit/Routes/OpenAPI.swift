@@ -33,14 +33,15 @@ extension RouteTable {
     /// Adds `/openapi.json`, which describes itself and all routes that were added before.
     public mutating func addOpenAPI(title: String, version: String) {
         var described = self
-        described.addDescription([])
-        addDescription(described.openAPI(title: title, version: version).bytes)
+        described.addDescription([], version)
+        addDescription(described.openAPI(title: title, version: version).bytes, version)
     }
 
-    private mutating func addDescription(_ bytes: [UInt8]) {
+    private mutating func addDescription(_ bytes: [UInt8], _ version: String) {
         add(
             .get, "/openapi.json", "Returns the OpenAPI description of this API", .open,
-            .example(#"{"components":{},"info":{"title":"Dormouse","version":"1"},"openapi":"3.1.0","paths":{}}"#)
+            .example(
+                #"{"components":{},"info":{"title":"Dormouse","version":"\#(version)"},"openapi":"3.1.0","paths":{}}"#)
         ) { _ in Reply<JSON>(json: bytes) }
     }
 

@@ -97,6 +97,8 @@ CREATE TABLE push.channels (
     channel text NOT NULL,
     -- 0: nothing is stored; 1: the most recent message.
     policy integer NOT NULL CONSTRAINT channels_policy_check CHECK (policy IN (0, 1)),
+    -- The provider that created it, such as `team:A1B2C3D4E5`.
+    creator text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT channels_pkey PRIMARY KEY (partition, environment, app, channel)
 );

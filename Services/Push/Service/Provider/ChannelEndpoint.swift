@@ -31,7 +31,7 @@ extension ProviderEndpoint {
             }
             let requester = Requester(traceparent: traceparent, actor: grant.actor)
             var answer = try await slots.hold(grant.actor) { () async throws(APNsReason) -> ProviderAnswer in
-                try await self.answer(asked, request, requestID, requester, from: connection)
+                try await self.answer(asked, request, requestID, requester, under: grant, from: connection)
             }
             answer.headers.insert(.init("apns-request-id", requestID), at: 0)
             return answer
@@ -42,7 +42,7 @@ extension ProviderEndpoint {
 
     private func answer(
         _ asked: ChannelRequest, _ request: ProviderRequest, _ requestID: String, _ requester: Requester,
-        from connection: ProviderConnection
+        under grant: ProviderGrant, from connection: ProviderConnection
     ) async throws(APNsReason) -> ProviderAnswer {
         func audit(_ action: AuditAction, _ channel: ChannelID) -> AuditEntry {
             AuditEntry(
@@ -51,40 +51,44 @@ extension ProviderEndpoint {
         }
         let store = channels.store
         let app = asked.app
+        let creator = grant.creator(ofChannelsOf: app)
         switch asked.action {
         case .create:
             let configuration = try ChannelConfiguration(request.body)
             let channel = ChannelID()
             let isMade = try await stored {
-                try await store.add(channel, configuration, app, environment, audit: audit(.channelCreated, channel))
+                try await store.add(
+                    channel, configuration, app, environment, by: grant.actor, audit: audit(.channelCreated, channel))
             }
             guard isMade else { throw .cannotCreateChannelConfig }
             return ProviderAnswer(status: 201, headers: [.init("apns-channel-id", channel.description)])
         case .read:
             let channel = try ChannelRequest.channel(request)
-            return .json(try await configuration(of: channel, app).json)
+            return .json(try await configuration(of: channel, app, by: creator).json)
         case .delete:
             let channel = try ChannelRequest.channel(request)
             let isRemoved = try await stored {
-                try await store.remove(channel, app, environment, audit: audit(.channelRemoved, channel))
+                try await store.remove(
+                    channel, app, environment, of: creator, audit: audit(.channelRemoved, channel))
             }
             guard isRemoved else { throw .channelNotRegistered }
             return ProviderAnswer(status: 204, headers: [])
         case .list:
-            let names = try await stored { try await store.channels(of: app, environment) }
+            let names = try await stored { try await store.channels(of: app, environment, by: creator) }
             return .json(["channels": .array(names.map { .string($0) })])
         case .broadcast:
             let draft = try BroadcastDraft(request)
-            try await publish(draft, app, requestID, requester)
+            try await publish(draft, app, requestID, requester, toChannelsBy: creator)
             return ProviderAnswer(status: 200, headers: [])
         }
     }
 
     /// Commits a broadcast and its relays.
     private func publish(
-        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ requester: Requester
+        _ draft: BroadcastDraft, _ app: String, _ requestID: String, _ requester: Requester,
+        toChannelsBy creator: String?
     ) async throws(APNsReason) {
-        let configuration = try await configuration(of: draft.channel, app)
+        let configuration = try await configuration(of: draft.channel, app, by: creator)
         try draft.requireExpiration(of: configuration)
         guard try await !stored({ try await channels.store.isFull(draft.channel) }) else { throw .tooManyRequests }
         let broadcast = IncomingBroadcast(
@@ -97,8 +101,12 @@ extension ProviderEndpoint {
         channels.relay.wake()
     }
 
-    private func configuration(of channel: ChannelID, _ app: String) async throws(APNsReason) -> ChannelConfiguration {
-        let found = try await stored { try await channels.store.configuration(of: channel, app, environment) }
+    private func configuration(
+        of channel: ChannelID, _ app: String, by creator: String?
+    ) async throws(APNsReason) -> ChannelConfiguration {
+        let found = try await stored {
+            try await channels.store.configuration(of: channel, app, environment, by: creator)
+        }
         guard let found else { throw .channelNotRegistered }
         return found
     }

@@ -14,6 +14,12 @@ struct ProviderGrant: Sendable, Equatable {
     /// The provider in the events of its pushes: its team, or the bundle identifier of its certificate.
     var actor: String { certificateTopic.map { "certificate:" + $0 } ?? "team:" + team }
 
+    /// The provider whose channels of an app the credential may use; nil for all channels of the app, if the app belongs
+    /// to the provider.
+    func creator(ofChannelsOf app: String) -> String? {
+        certificateTopic == app || owners.contain(team, app) ? nil : actor
+    }
+
     /// Returns whether the credential may use a topic of an app.
     func allows(_ topic: String, of app: String) -> Bool {
         guard topics.isEmpty else { return topics.contains(app) || topics.contains(topic) }
@@ -45,6 +51,9 @@ struct TopicOwners: Sendable, Equatable {
 
     /// Returns whether a team may use a bundle identifier or topic.
     func allow(_ team: String, _ topic: String) -> Bool { teams[topic]?.contains(team) ?? true }
+
+    /// Returns whether a bundle identifier or topic belongs to a team.
+    func contain(_ team: String, _ topic: String) -> Bool { teams[topic]?.contains(team) ?? false }
 }
 
 extension ClientCertificate {

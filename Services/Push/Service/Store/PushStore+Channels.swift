@@ -22,13 +22,14 @@ extension PushStore {
             INSERT INTO push.channel_counts AS c (partition, environment, app, channels) VALUES ($1, $2, $3, 1)
             ON CONFLICT (partition, environment, app) DO UPDATE SET channels = c.channels + 1 WHERE c.channels < $6
             RETURNING 1)
-        INSERT INTO push.channels (partition, environment, app, channel, policy)
-        SELECT $1, $2, $3, $4, $5 FROM counted
+        INSERT INTO push.channels (partition, environment, app, channel, policy, creator)
+        SELECT $1, $2, $3, $4, $5, $7 FROM counted
         """)
     private static let remove = Statement(
         """
         WITH removed AS (
             DELETE FROM push.channels WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = $4
+                AND ($5 IS NULL OR creator = $5)
             RETURNING 1)
         UPDATE push.channel_counts SET channels = channels - 1
         WHERE partition = $1 AND environment = $2 AND app = $3 AND EXISTS (SELECT FROM removed)
@@ -36,22 +37,26 @@ extension PushStore {
     private static let look = Statement(
         """
         SELECT channel, policy FROM push.channels
-        WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = ANY ($4)
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND channel = ANY ($4) AND ($5 IS NULL OR creator = $5)
         """)
     private static let all = Statement(
         """
         SELECT channel FROM push.channels
-        WHERE partition = $1 AND environment = $2 AND app = $3 ORDER BY created_at, channel
+        WHERE partition = $1 AND environment = $2 AND app = $3 AND ($4 IS NULL OR creator = $4)
+        ORDER BY created_at, channel
         """)
 
-    /// - Parameter audit: the entry of the audit trail; added with the channel.
+    /// - Parameters:
+    ///   - creator: the ``ProviderGrant/actor``.
+    ///   - audit: the entry of the audit trail; added with the channel.
     /// - Returns: false if the app has ``channelLimit`` channels.
     func add(
         _ channel: ChannelID, _ configuration: ChannelConfiguration, _ app: String, _ environment: PushEnvironment,
-        audit: AuditEntry
+        by creator: String, audit: AuditEntry
     ) async throws -> Bool {
         let rest: [Parameter] = [
             .text(channel.description), .int4(configuration.stores ? 1 : 0), .int4(Int32(Self.channelLimit)),
+            .text(creator),
         ]
         return try await change(Query(Self.add, parameters(app, environment) + rest), audit)
     }
@@ -59,12 +64,15 @@ extension PushStore {
     /// Deletes a channel. Pending broadcasts still reach their devices (Apple: "Deleting a channel doesn't discard
     /// pending messages immediately"). ``Upkeep`` unsubscribes the devices later.
     ///
-    /// - Parameter audit: the entry of the audit trail; added if the channel existed.
+    /// - Parameters:
+    ///   - creator: the provider that must have created it; nil for any.
+    ///   - audit: the entry of the audit trail; added if the channel existed.
     /// - Returns: whether the channel existed.
     func remove(
-        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment, audit: AuditEntry
+        _ channel: ChannelID, _ app: String, _ environment: PushEnvironment, of creator: String?, audit: AuditEntry
     ) async throws -> Bool {
-        try await change(Query(Self.remove, parameters(app, environment) + [.text(channel.description)]), audit)
+        let rest: [Parameter] = [.text(channel.description), .text(creator)]
+        return try await change(Query(Self.remove, parameters(app, environment) + rest), audit)
     }
 
     /// Changes rows and adds an entry to the audit trail, or neither.
@@ -76,10 +84,14 @@ extension PushStore {
         }
     }
 
+    /// - Parameter creator: the provider that must have created it; nil for any.
+    /// - Returns: nil if the channel does not exist.
     func configuration(
-        of channel: ChannelID, _ app: String, _ environment: PushEnvironment
+        of channel: ChannelID, _ app: String, _ environment: PushEnvironment, by creator: String?
     ) async throws(PostgresError) -> ChannelConfiguration? {
-        try await found([channel.description], app, environment).first.map { ChannelConfiguration(stores: $1 == 1) }
+        try await found([channel.description], app, environment, by: creator).first.map {
+            ChannelConfiguration(stores: $1 == 1)
+        }
     }
 
     /// Returns the channels that do not exist.
@@ -91,13 +103,19 @@ extension PushStore {
     }
 
     private func found(
-        _ channels: [String], _ app: String, _ environment: PushEnvironment
+        _ channels: [String], _ app: String, _ environment: PushEnvironment, by creator: String? = nil
     ) async throws(PostgresError) -> [(String, Int)] {
-        try await pool.execute(Self.look, parameters(app, environment) + [.texts(channels)]).decode((String, Int).self)
+        let rest: [Parameter] = [.texts(channels), .text(creator)]
+        return try await pool.execute(Self.look, parameters(app, environment) + rest).decode((String, Int).self)
     }
 
-    /// Returns all channels of an app, the oldest first.
-    func channels(of app: String, _ environment: PushEnvironment) async throws(PostgresError) -> [String] {
-        try await pool.execute(Self.all, parameters(app, environment)).decode(String.self)
+    /// Returns the channels of an app, the oldest first.
+    ///
+    /// - Parameter creator: the provider that must have created them; nil for any.
+    func channels(
+        of app: String, _ environment: PushEnvironment, by creator: String?
+    ) async throws(PostgresError) -> [String] {
+        try await pool.execute(Self.all, parameters(app, environment) + [.text(creator)])
+            .decode(String.self)
     }
 }

@@ -8,6 +8,7 @@ struct QuotaMeter: Sendable {
     /// A quota, as its metric names it.
     enum Quota: String, CaseIterable {
         case deviceFiles = "device_files"
+        case downloadSize = "download_size"
         case fleetFiles = "fleet_files"
         case uploads
     }

@@ -170,6 +170,7 @@ struct AttemptExchange: Sendable {
                     runner.meter.refused(by: .fleetFiles)
                     throw FetchFailure(.cannotWrite)
                 }
+                try requireSize(buffer.readableBytes, after: reception.taken)
                 try await shaper.pass(buffer.readableBytes, .down)
                 try await reception.take(buffer)
             }
@@ -185,8 +186,18 @@ struct AttemptExchange: Sendable {
         let current = try await current(.receiveResponse(runner.claim, head))
         let size = response.headers.first(name: "Content-Length").flatMap { Int($0) }
         // Not one byte of it is stored.
-        guard size ?? 0 <= runner.storage.largestDownload - current.offset else { throw StorageError.full }
+        try requireSize(size ?? 0, after: current.offset)
         try await reception.begin(at: current.offset)
+    }
+
+    /// Refuses a download that is larger than the storage allows.
+    ///
+    /// - Throws: ``StorageError/full``.
+    private func requireSize(_ bytes: Int, after offset: Int) throws {
+        guard bytes <= runner.storage.largestDownload - offset else {
+            runner.meter.refused(by: .downloadSize)
+            throw StorageError.full
+        }
     }
 
     /// Submits a command, and returns the attempt after it.

@@ -19,7 +19,7 @@ final class ResponseReceiver {
     private var writes = WriteBehind()
     private var pace = Pace()
     /// The bytes of the whole so far.
-    private var taken = 0
+    private(set) var taken = 0
 
     /// - Parameter written: the attempt's file, which other tasks may read meanwhile.
     init(
@@ -50,10 +50,8 @@ final class ResponseReceiver {
         written.begin(try await storage.create(name, in: .segments), at: offset)
     }
 
-    /// - Throws: ``StorageError/full`` if the download is larger than the storage allows.
     func take(_ buffer: ByteBuffer) async throws {
         taken += buffer.readableBytes
-        guard taken <= storage.largestDownload else { throw StorageError.full }
         hash.update(buffer)
         pending.writeImmutableBuffer(buffer)
         if pending.readableBytes >= FilePiece.chunk { try await write() }

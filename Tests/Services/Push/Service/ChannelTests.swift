@@ -7,6 +7,7 @@ import Records
 import Synchronization
 import TestSupport
 import Testing
+import Timeline
 
 @testable import PushService
 
@@ -43,6 +44,47 @@ import Testing
             let crossed = try await suite.channels("GET", path + "/channels", nil, ["apns-channel-id": foreign])
             #expect(crossed.reason == "ChannelNotRegistered")
         }
+    }
+
+    @Test func `a channel belongs to its creator until a key names the app`() async throws {
+        try await PushSuite.run { suite in
+            let ask = { (signer: ProviderSigner, method: String, path: String, channel: String) in
+                // A connection belongs to the team of its first token, so each request has its own.
+                var headers = ["connection": "close"]
+                headers["authorization"] = "bearer \(try await signer.token(issuedAt: RealClock().now))"
+                if !channel.isEmpty { headers["apns-channel-id"] = channel }
+                if path.hasPrefix("/4/") { headers["apns-push-type"] = "liveactivity" }
+                let body: JSON =
+                    path.hasPrefix("/4/")
+                    ? ["aps": ["event": "update"]] : ["message-storage-policy": 1, "push-type": "LiveActivity"]
+                return try await suite.channels(method, path, method == "POST" ? body : nil, headers)
+            }
+            let (creator, stranger, owner) = (suite.signer, signer("ALIEN"), signer("OWNER"))
+            try await suite.register(stranger, port: suite.push)
+            let (channels, all) = ("/1/apps/\(PushSuite.app)/channels", "/1/apps/\(PushSuite.app)/all-channels")
+            let broadcasts = "/4/broadcasts/apps/\(PushSuite.app)"
+            let channel = try #require(try await ask(creator, "POST", channels, "").headers["apns-channel-id"])
+            for (method, path) in [("GET", channels), ("DELETE", channels), ("POST", broadcasts)] {
+                let refused = try await ask(stranger, method, path, channel)
+                #expect(refused.status == 400 && refused.reason == "ChannelNotRegistered", "\(method) \(path)")
+            }
+            #expect(try await ask(stranger, "GET", all, "").json["channels"]?.items == [])
+            #expect(try await ask(creator, "GET", all, "").json["channels"]?.items == [.string(channel)])
+            #expect(try await ask(creator, "POST", broadcasts, channel).status == 200)
+
+            try await suite.register(owner, topics: [.string(PushSuite.app)], port: suite.push)
+            #expect(try await ask(owner, "GET", all, "").json["channels"]?.items == [.string(channel)])
+            let late = try await ask(creator, "GET", channels, channel)
+            #expect(late.status == 403 && late.reason == "TopicMismatch", "the app belongs to another team")
+            #expect(try await ask(owner, "DELETE", channels, channel).status == 204)
+        }
+    }
+
+    /// A provider of another team.
+    private func signer(_ name: String) -> ProviderSigner {
+        var signer = ProviderSigner()
+        (signer.keyID, signer.teamID) = ("KEY\(name)01", "TEAM\(name)1")
+        return signer
     }
 
     @Test func `the audit trail has the creation and the removal of a channel`() async throws {

@@ -114,7 +114,7 @@ import Timeline
 }
 
 extension PushSuite {
-    fileprivate func register(_ signer: ProviderSigner, topics: [JSON] = [], port: Int) async throws {
+    func register(_ signer: ProviderSigner, topics: [JSON] = [], port: Int) async throws {
         let key: JSON = [
             "keyID": .string(signer.keyID), "teamID": .string(signer.teamID), "publicKey": .string(signer.publicKey),
             "environment": "sandbox", "topics": .array(topics),

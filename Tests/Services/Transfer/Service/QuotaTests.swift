@@ -64,6 +64,8 @@ import TransferCore
         #expect(tasks[1]["error"]?["code"]?.int == -3003)
         #expect((tasks[1]["attempts"]?.items ?? []).map { $0["end"]?.string } == ["cannotWrite"])
         #expect(tasks[1]["bytesReceived"]?.int == 0)
+        let metrics = String(buffer: try await suite.send(.GET, suite.transferPort, "/metrics").body)
+        #expect(metrics.contains(#"dormouse_transfer_quota_refusals_total{quota="download_size"} 1"#))
     }
 
     @Test func `uploads that are created at the same time stay within the quota`() async throws {
