@@ -40,19 +40,19 @@ public struct Migrator: Sendable {
         return try outcome.get()
     }
 
-    /// Returns the migrations that ``apply(on:logger:)`` would apply. Changes nothing.
+    /// Returns the migrations that ``apply(on:logger:)`` would apply. Changes nothing. Unknown migrations that are marked as
+    /// compatible do not count: after a rollback, `migrate` of the older program changes nothing.
     public func pending(on connection: Connection) async throws(PostgresError) -> [Migration] {
-        try MigrationPlan(schema: schema, migrations: migrations, applied: try await applied(on: connection)).pending
+        let applied = try await applied(on: connection).filter { $0.number <= migrations.count || !$0.isCompatible }
+        return try MigrationPlan(schema: schema, migrations: migrations, applied: applied).pending
     }
 
-    /// Returns the reason why this program can't work with the schema; nil if it can. Changes nothing. Unknown
-    /// migrations that are marked as compatible are no reason.
+    /// Returns the reason why this program can't work with the schema; nil if it can. Changes nothing.
     public func fault(on connection: Connection) async throws(PostgresError) -> MigrationProblem? {
         do throws(PostgresError) {
-            let applied = try await applied(on: connection).filter { $0.number <= migrations.count || !$0.isCompatible }
-            let plan = try MigrationPlan(schema: schema, migrations: migrations, applied: applied)
-            guard !plan.pending.isEmpty else { return nil }
-            return .pending(schema: schema, plan.pending.map { "\($0.number) (\($0.name))" })
+            let pending = try await pending(on: connection)
+            guard !pending.isEmpty else { return nil }
+            return .pending(schema: schema, pending.map { "\($0.number) (\($0.name))" })
         } catch {
             if case .migration(let problem) = error { return problem }
             guard error.sqlState == "42501" else { throw error }

@@ -44,7 +44,15 @@ public enum RuntimeSchema {
 
     /// Records the version that the states must reach. If no state is older, all of them have it. The first version is
     /// the form in which states are written, until the services choose another one.
+    ///
+    /// An older program lowers the version after a final rollback: once no newer process lives, and no state is newer.
     private static func want(_ version: Int, of service: String, _ connection: Connection) async throws {
+        let hasNewer = Statement(
+            """
+            SELECT EXISTS (SELECT FROM bus.cursors AS c WHERE c.consumer = $1 AND c.newest_state > $2)
+                OR EXISTS (SELECT FROM bus.members AS m
+                    WHERE m.consumer = $1 AND m.machine_version > $2 AND m.expires > clock_timestamp())
+            """)
         let want = Statement(
             """
             INSERT INTO bus.state_versions AS v (partition, service, wanted, reached)
@@ -56,11 +64,14 @@ public enum RuntimeSchema {
                 THEN 0 ELSE $2 END
             FROM bus.partitions AS p
             ON CONFLICT (partition, service) DO UPDATE
-            SET wanted = greatest(v.wanted, excluded.wanted), reached = greatest(v.reached, excluded.reached)
+            SET wanted = CASE WHEN $3 THEN greatest(v.wanted, excluded.wanted) ELSE excluded.wanted END,
+                reached = greatest(v.reached, excluded.reached)
             """)
         let form = Statement(
             "UPDATE bus.cursors SET state_form = $2, newest_state = $2 WHERE consumer = $1 AND state_form = 0")
-        try await connection.execute(want, .text(service), .int4(Int32(version)))
+        let parameters: [Parameter] = [.text(service), .int4(Int32(version))]
+        let staysNewer = try await connection.execute(Query(hasNewer, parameters))[0].decode(Bool.self)
+        _ = try await connection.execute(Query(want, parameters + [.bool(staysNewer)]))
         try await connection.execute(form, .text(service), .int4(Int32(version)))
     }
 }

@@ -6,7 +6,8 @@ public import Telemetry
 
 /// Remembers refused credentials, and limits the attempts of each address.
 ///
-/// A signature check takes about 100 µs, so a client must not send bad credentials without limit.
+/// A signature check takes about 100 µs, so a client must not send bad credentials without limit. Each ``Kind`` has its own
+/// limit: a crowd that sends garbage does not keep new tokens of the same address out.
 public final class FailedCredentials: Sendable {
     /// The most credentials that it remembers.
     static let remembered = 4096
@@ -14,6 +15,14 @@ public final class FailedCredentials: Sendable {
     static let lifetime = Duration.seconds(10)
     /// The shortest interval between two log lines.
     static let quiet = Duration.seconds(10)
+
+    /// The form of a credential.
+    public enum Kind: Int, Sendable, CaseIterable {
+        /// It names no key that this process trusts. It is refused without a signature check.
+        case unknown
+        /// A token that names a trusted key.
+        case signed
+    }
 
     private struct State {
         /// The expiry of each refused credential, by its hash. A client can't make collisions: each process has its own
@@ -24,13 +33,13 @@ public final class FailedCredentials: Sendable {
     }
 
     private let rate: Int
-    private let buckets = RateBuckets<[UInt8]>()
+    private let buckets = Kind.allCases.map { _ in RateBuckets<[UInt8]>() }
     private let state = Mutex(State())
     private let metrics: Metrics?
     private let refused: RefusedCredentials?
 
     /// - Parameters:
-    ///   - perSecond: the failures a second of each address; 0 means no limit.
+    ///   - perSecond: the failures a second of each address and kind; 0 means no limit.
     ///   - refused: counts the refusals for the audit trail.
     public init(perSecond rate: Int = 0, metrics: Metrics? = nil, refused: RefusedCredentials? = nil) {
         self.rate = rate
@@ -42,19 +51,19 @@ public final class FailedCredentials: Sendable {
     ///
     /// - Throws: `too_many_failed_credentials` after too many bad ones.
     func requirePatience(
-        with channel: (any Channel)?, _ logger: Logger, at now: ContinuousClock.Instant = .now
+        _ kind: Kind, with channel: (any Channel)?, _ logger: Logger, at now: ContinuousClock.Instant = .now
     ) throws(Problem) {
-        guard let wait = wait(of: channel?.clientAddress, logger, at: now) else { return }
+        guard let wait = wait(kind, of: channel?.clientAddress, logger, at: now) else { return }
         throw .tooManyFailedCredentials.after(wait)
     }
 
     /// Returns the time for which an address must wait before its next attempt; nil if it may try now. A wait is counted
     /// as a refusal.
     public func wait(
-        of address: SocketAddress?, _ logger: Logger, at now: ContinuousClock.Instant = .now
+        _ kind: Kind = .unknown, of address: SocketAddress?, _ logger: Logger, at now: ContinuousClock.Instant = .now
     ) -> Duration? {
         guard rate > 0, let address, let network = address.network,
-            let wait = buckets.wait(network, rate: rate, at: now)
+            let wait = buckets[kind.rawValue].wait(network, rate: rate, at: now)
         else { return nil }
         count(.limited, address)
         say(address, logger, at: now)
@@ -62,10 +71,12 @@ public final class FailedCredentials: Sendable {
     }
 
     /// Counts a bad credential of an address.
-    public func note(from address: SocketAddress?, at now: ContinuousClock.Instant = .now) {
+    public func note(
+        _ kind: Kind = .unknown, from address: SocketAddress?, at now: ContinuousClock.Instant = .now
+    ) {
         count(.invalid, address)
         guard rate > 0, let network = address?.network else { return }
-        _ = buckets.take(network, rate: rate, at: now)
+        _ = buckets[kind.rawValue].take(network, rate: rate, at: now)
     }
 
     private func count(_ reason: RefusedCredentials.Reason, _ address: SocketAddress?) {

@@ -35,7 +35,8 @@ public struct Authenticator: Sendable {
 
     /// Returns the caller, and a notification of the revocation of its credential.
     ///
-    /// Known credentials are checked first. An address that sent too many bad ones can only use known ones.
+    /// Known credentials are checked first. An address that sent too many bad ones of a kind can use no new ones of this
+    /// kind for a while.
     ///
     /// - Throws: `unauthenticated` without a credential, `invalid_credential` with a wrong one,
     ///   `too_many_failed_credentials`, `foreign_host`.
@@ -46,6 +47,7 @@ public struct Authenticator: Sendable {
             return Admission(caller: Self.anybody)
         }
         let parts = header.split(separator: " ")
+        var kind = FailedCredentials.Kind.unknown
         if parts.count == 2, parts[0].lowercased() == "bearer", parts[1].utf8.count <= TokenHead.longest {
             let credential = Credential(String(parts[1]))
             if let known = operators.caller(presenting: credential) {
@@ -53,22 +55,24 @@ public struct Authenticator: Sendable {
             }
             var claims = tokens.verifiedClaims(of: credential)
             if claims == nil {
-                try failures.requirePatience(with: context.channel, context.logger)
-                claims = await newClaims(of: credential)
+                let head = TokenHead(credential.text)
+                if let head, tokens.trusts(head.keyID) { kind = .signed }
+                try failures.requirePatience(kind, with: context.channel, context.logger)
+                if let head { claims = await newClaims(of: credential, head) }
             }
             if let claims, !revoked.contains(claims) {
                 return Admission(caller: claims.caller) { [revoked] in revoked.voiding(of: claims) }
             }
         } else {
-            try failures.requirePatience(with: context.channel, context.logger)
+            try failures.requirePatience(kind, with: context.channel, context.logger)
         }
-        failures.note(from: context.channel.clientAddress)
+        failures.note(kind, from: context.channel.clientAddress)
         throw .invalidCredential
     }
 
     /// Verifies a token that this process sees for the first time.
-    private func newClaims(of credential: Credential) async -> TokenClaims? {
-        guard let head = TokenHead(credential.text), !failures.contains(credential.text) else { return nil }
+    private func newClaims(of credential: Credential, _ head: TokenHead) async -> TokenClaims? {
+        guard !failures.contains(credential.text) else { return nil }
         // Valid tokens may have been refused before their key was known.
         if !tokens.trusts(head.keyID), await refresh(), tokens.trusts(head.keyID) { failures.forget() }
         // The key may become known soon, so this refusal is not remembered.

@@ -64,6 +64,15 @@ import Timeline
                     #expect(String(decoding: answer.body, as: UTF8.self) == "4")
                 }
             }
+            try await fixture.migrateAgain(to: 1)
+            #expect(try await fixture.wantedVersions() == [2, 2, 2, 2], "a newer program lives")
+        }
+        // A final rollback.
+        try await fixture.running { _ in
+            try await fixture.settled(onForm: 1)
+            try await eventuallyTrue { try await fixture.newestStates() == [1, 1, 1, 1] }
+            try await fixture.migrateAgain(to: 1)
+            #expect(try await fixture.wantedVersions() == [1, 1, 1, 1], "retention waits for nothing")
         }
         try await fixture.audit()
         await fixture.pool.close()
@@ -271,6 +280,19 @@ extension Submission where M.Command == Counter.Command {
 }
 
 extension RuntimeFixture {
+    /// Runs `migrate` of a program whose machine has a version.
+    fileprivate func migrateAgain(to version: Int) async throws {
+        let connection = try await Connection.open(try ConnectionOptions(url: url), logger: logger)
+        try await RuntimeSchema.migrate(
+            service: Counter.name, connection, partitions: partitions, rolePassword: nil, version: version,
+            logger: logger)
+        await connection.close()
+    }
+
+    fileprivate func wantedVersions() async throws -> [Int] {
+        try await numbers("SELECT wanted::int8 FROM bus.state_versions")
+    }
+
     fileprivate func sql(_ text: String) async throws {
         try await pool.withConnection { try await $0.script(text) }
     }

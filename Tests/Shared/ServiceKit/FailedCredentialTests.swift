@@ -26,11 +26,33 @@ import Timeline
             #expect(last?.code == "too_many_failed_credentials" && last?.headers["retry-after"] == "1")
             #expect(try await service.send("GET", "/v1/devices/d1").status == 200)
             #expect(try await service.send("GET", "/v1/devices/d1", key: device).status == 200)
+            let new = try await service.tokens.issue(device: "d1", fleet: "f1", id: "new", lifetime: .hours(1))
+            #expect(try await service.send("GET", "/v1/devices/d1", key: new).status == 200, "seen for the first time")
             let metrics = try await service.send("GET", "/metrics", key: nil).body
             #expect(metrics.contains(#"dormouse_auth_failures_total{reason="limited"}"#))
             #expect(metrics.contains(#"dormouse_auth_failures_total{reason="invalid"}"#))
             let lines = service.log.all.filter { $0.contains("invalid credentials") }
             #expect(lines.count == 1 && lines.first?.contains(#""address":"127.0.0.1""#) == true)
+        }
+    }
+
+    @Test func `an address with many forged tokens gets 429 for new tokens`() async throws {
+        try await TestService.run(failures: 1) { service in
+            func token(_ id: String) async throws -> String {
+                try await service.tokens.issue(device: "d1", fleet: "f1", id: id, lifetime: .hours(1))
+            }
+            let known = try await token("known")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: known).status == 200)
+            var last: ServiceKitTests.Answer?
+            for number in 0..<40 where last?.status != 429 {
+                // The end of a signature can't be "AAAA" and right.
+                let forged = String(try await token("t\(number)").dropLast(4)) + "AAAA"
+                last = try await service.send("GET", "/v1/devices/d1", key: forged)
+            }
+            #expect(last?.code == "too_many_failed_credentials")
+            #expect(try await service.send("GET", "/v1/devices/d1", key: token("new")).status == 429)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: known).status == 200)
+            #expect(try await service.send("GET", "/v1/devices/d1", key: "garbage").code == "invalid_credential")
         }
     }
 
