@@ -97,8 +97,11 @@ struct MigratorTests {
         let compatible = [files[0], ("0002_second.sql", "-- Compatible: a table more.\nSELECT 1")]
         try await migrator(compatible).apply(on: connection, logger: .quiet)
         #expect(try await old.fault(on: connection) == nil)
+        #expect(try await old.apply(on: connection, logger: .quiet) == [], "migrate after a rollback")
         try await migrator(compatible + [("0003_third.sql", "SELECT 1")]).apply(on: connection, logger: .quiet)
-        #expect(try await old.fault(on: connection) == .databaseNewer(schema: "house", database: 3, code: 1))
+        let newer = MigrationProblem.databaseNewer(schema: "house", database: 3, code: 1)
+        #expect(try await old.fault(on: connection) == newer)
+        await #expect(throws: PostgresError.migration(newer)) { try await old.apply(on: connection, logger: .quiet) }
     }
 
     /// Older versions of the migrator create the table without `compatible`.
