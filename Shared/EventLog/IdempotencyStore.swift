@@ -60,7 +60,7 @@ public struct IdempotencyStore: Sendable {
         """
         DELETE FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key IN (
             SELECT key FROM bus.idempotency
-            WHERE partition = $1 AND service = $2 AND created_at < clock_timestamp() - interval '24 hours'
+            WHERE partition = $1 AND service = $2 AND created_at < statement_timestamp() - interval '24 hours'
             ORDER BY created_at LIMIT $3)
         """)
 

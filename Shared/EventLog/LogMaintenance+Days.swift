@@ -28,14 +28,16 @@ extension LogMaintenance {
         WHERE d.day < current_date - $1::integer AND (
             d.day < reference.day - $1::integer
             OR NOT d.is_attached OR d.is_detaching
-            OR NOT EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day))
+            OR d.day NOT IN (SELECT u FROM bus.used_days() AS u))
         ORDER BY d.day
         """)
     // The newest day with events, if ages count from another day.
     private static let unsure = Statement(
         """
-        SELECT max(p.day)::text, bus.reference_day($1)::text FROM bus.partitions AS p
-        HAVING max(p.day) > bus.reference_day($1)
+        SELECT newest.day::text, reference.day::text
+        FROM (SELECT max(p.day) AS day FROM bus.partitions AS p) AS newest,
+            (SELECT bus.reference_day($1) AS day) AS reference
+        WHERE newest.day > reference.day
         """)
     private static let readers = Statement("SELECT r FROM bus.day_readers($1) AS r")
     private static let makeBases = Statement("SELECT bus.make_bases($1, $2, $3)")

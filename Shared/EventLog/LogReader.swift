@@ -34,10 +34,11 @@ public enum LogReader {
         """
         SELECT e.* FROM unnest($1::int4[], $3::int8[]) AS a (asked, most)
         CROSS JOIN LATERAL (
-            SELECT c.log_offset FROM bus.cursors AS c WHERE c.partition = a.asked AND c.consumer = $2) AS c (position)
+            SELECT c.log_offset FROM bus.cursors AS c
+            WHERE c.partition = a.asked AND c.partition = ANY($1) AND c.consumer = $2) AS c (position)
         CROSS JOIN LATERAL (
             SELECT \(columns) FROM bus.events
-            WHERE partition = a.asked AND type = ANY($4)
+            WHERE partition = a.asked AND partition = ANY($1) AND type = ANY($4)
                 AND log_offset > c.position AND log_offset <= c.position + \(scanLimit)
                 AND day BETWEEN date '2000-01-01' + $5::int4 AND date '2000-01-01' + $6::int4
             ORDER BY log_offset LIMIT a.most) AS e
@@ -64,6 +65,10 @@ public enum LogReader {
 
     /// Reads the head of each partition: the offset of its last event.
     public static let heads = Statement("SELECT partition::int8, head FROM bus.partitions ORDER BY partition")
+
+    /// Reads the heads of some partitions, which are the parameter.
+    static let headsOf = Statement(
+        "SELECT partition::int8, head FROM bus.partitions WHERE partition = ANY($1) ORDER BY partition")
 
     /// Decodes the rows of ``heads``: an offset by partition.
     public static func heads(_ rows: Rows) throws(PostgresError) -> [Int: Int] {

@@ -24,8 +24,8 @@ extension LogTail {
         """
         SELECT s.partition::int8, s.log_offset, p.head
         FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset) JOIN bus.partitions AS p USING (partition)
-        LEFT JOIN bus.retention AS r USING (partition)
-        WHERE s.log_offset > p.head OR s.log_offset < r.dropped_to
+        LEFT JOIN bus.retention AS r ON r.partition = p.partition AND r.partition = ANY($1)
+        WHERE p.partition = ANY($1) AND (s.log_offset > p.head OR s.log_offset < r.dropped_to)
         ORDER BY s.log_offset <= p.head, s.partition LIMIT 1
         """)
 

@@ -4,8 +4,8 @@ extension LogTail {
     private static let dropped = Statement(
         """
         SELECT EXISTS (
-            SELECT FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
-            JOIN bus.retention AS r USING (partition) WHERE s.log_offset < r.dropped_to)
+            SELECT 1 FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
+            JOIN bus.retention AS r USING (partition) WHERE r.partition = ANY($1) AND s.log_offset < r.dropped_to)
         """)
 
     /// Returns whether retention has dropped events after one of these positions, so that a stream would skip them.

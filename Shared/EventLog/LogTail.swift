@@ -305,10 +305,10 @@ public final class LogTail: Service {
     func replay(
         _ selection: LogSelection, after positions: [Int: Int]
     ) async throws(PostgresError) -> (events: [Event], positions: [Int: Int], isAtHead: Bool) {
-        var queries = [Query(LogReader.heads)]
         // A reader of many partitions should buffer no more than a reader of few.
         let chunk = max(Self.chunk / 8, Self.chunk * 2 / max(2, positions.count))
         let order = positions.sorted { $0.key < $1.key }
+        var queries = [Query(LogReader.headsOf, .int4s(order.map { Int32($0.key) }))]
         for (partition, position) in order {
             let parameter = Parameter.partition(partition)
             let call =

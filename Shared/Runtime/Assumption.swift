@@ -93,46 +93,61 @@ extension BatchInput {
 }
 
 extension Statements {
-    /// Locks the cursors of partitions and verifies what their batches assume. Returns the clock as ``ClockSample``
-    /// reads it. It fails if a row differs, or if another session holds it.
+    /// Locks the cursors of partitions and verifies what their batches assume. It fails if a row differs, or if another
+    /// session holds it. The epoch is the fence, so the lease may be judged by the clock of a shard.
+    ///
+    /// Parameters: partitions, consumer, last batches, owners, epochs, the forms of states.
+    static let verifyCursors = Statement(
+        """
+        WITH held AS (
+            SELECT c.partition FROM bus.cursors AS c
+            JOIN unnest($1::int4[], $3::uuid[], $4::uuid[], $5::int8[], $6::int4[])
+                AS a (partition, batch, owner, epoch, form) ON c.partition = a.partition
+            WHERE c.partition = ANY($1) AND c.consumer = $2 AND c.last_batch = a.batch AND c.owner = a.owner
+                AND c.epoch = a.epoch AND c.state_form = a.form
+                AND c.lease_expires >= statement_timestamp() AND c.parked = 0 AND c.attempts = 0 AND c.outage IS NULL
+            ORDER BY c.partition FOR UPDATE OF c SKIP LOCKED)
+        SELECT bus.expect((SELECT count(*) FROM held), cardinality($1), 'the number of cursors as assumed')
+        """)
+    /// Verifies the assumed clock, and limits the waits for locks. Returns the clock as ``ClockSample`` reads it.
     ///
     /// The estimated time may be 50 ms ahead of the clock of the database, and 2 s behind it. So a clock of this machine
     /// that is set forward fires no deadline early.
     ///
-    /// Parameters: partitions, consumer, last batches, owners, epochs; the setting of the clock; the estimated time; the
-    /// forms of states.
-    static let verify = Statement(
+    /// Parameters: the setting of the clock, the estimated time.
+    static let verifyClock = Statement(
         """
-        WITH held AS (
-            SELECT c.partition FROM bus.cursors AS c
-            JOIN unnest($1::int4[], $3::uuid[], $4::uuid[], $5::int8[], $11::int4[])
-                AS a (partition, batch, owner, epoch, form) ON c.partition = a.partition
-            WHERE c.consumer = $2 AND c.last_batch = a.batch AND c.owner = a.owner AND c.epoch = a.epoch
-                AND c.state_form = a.form
-                AND c.lease_expires >= clock_timestamp() AND c.parked = 0 AND c.attempts = 0 AND c.outage IS NULL
-            ORDER BY c.partition FOR UPDATE OF c SKIP LOCKED)
         SELECT k.is_virtual, k.real_epoch, k.virtual_epoch, k.rate, clock_timestamp(),
-            CASE WHEN (SELECT count(*) FROM held) <> cardinality($1)
-                THEN bus.expect(0, 1, 'the number of cursors as assumed') END,
-            CASE WHEN k.is_virtual IS DISTINCT FROM $6 OR k.real_epoch IS DISTINCT FROM $7
-                OR k.virtual_epoch IS DISTINCT FROM $8 OR k.rate IS DISTINCT FROM $9
-                OR floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $10 NOT BETWEEN -50 AND 2000
-                THEN bus.expect(0, 1, 'the clock as assumed') END,
+            CASE WHEN k.is_virtual IS DISTINCT FROM $1 OR k.real_epoch IS DISTINCT FROM $2
+                OR k.virtual_epoch IS DISTINCT FROM $3 OR k.rate IS DISTINCT FROM $4
+                OR floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - $5 NOT BETWEEN -50 AND 2000
+                THEN bus.expect(k.real_epoch, NULL, 'the epoch of a clock that differs from the assumed one') END,
             set_config('lock_timeout', '1s', true)
         FROM bus.clock AS k
         """)
+    /// The place of the result of ``verifyClock`` in the pipeline of a batch that assumes.
+    static let clockIndex = 2
 
+    /// Returns the queries that verify assumptions.
+    ///
     /// - Parameter assumptions: at least one, all with the same clock.
-    static func verify(_ assumptions: [(partition: Int, assumption: Assumption)], consumer: String) -> Query {
+    static func verify(_ assumptions: [(partition: Int, assumption: Assumption)], consumer: String) -> [Query] {
         let all = assumptions.map(\.assumption)
         let (clock, real) = (all[0].clock.setting, all[0].clock.real)
-        return Query(
-            verify,
-            [
-                .int4s(assumptions.map { Int32($0.partition) }), .text(consumer), .uuids(all.map(\.lastBatch)),
-                .uuids(all.map(\.lease.owner)), .ints(all.map(\.lease.epoch)), .bool(clock.isVirtual),
-                .int(Int(clock.realEpoch.milliseconds)), .int(Int(clock.virtualEpoch.milliseconds)),
-                .double(clock.rate), .int(Int(real.milliseconds)), .int4s(all.map { Int32($0.form) }),
-            ], rowsExpected: 1)
+        return [
+            Query(
+                verifyCursors,
+                [
+                    .int4s(assumptions.map { Int32($0.partition) }), .text(consumer), .uuids(all.map(\.lastBatch)),
+                    .uuids(all.map(\.lease.owner)), .ints(all.map(\.lease.epoch)),
+                    .int4s(all.map { Int32($0.form) }),
+                ]),
+            Query(
+                verifyClock,
+                [
+                    .bool(clock.isVirtual), .int(Int(clock.realEpoch.milliseconds)),
+                    .int(Int(clock.virtualEpoch.milliseconds)), .double(clock.rate), .int(Int(real.milliseconds)),
+                ], rowsExpected: 1),
+        ]
     }
 }

@@ -26,7 +26,7 @@ struct BatchCommit<M: Machine>: Sendable {
     var after: [Query] = []
 
     /// Returns the queries that commit the batches of some partitions together: everything or nothing. If the batches
-    /// assume, the first two begin the transaction and verify. The result before that of the COMMIT has the heads, by
+    /// assume, the first three begin the transaction and verify. The result before that of the COMMIT has the heads, by
     /// partition.
     static func pipeline(_ commits: [BatchCommit<M>], _ statements: Statements) -> [Query] {
         let commits = commits.sorted { $0.batch.partition < $1.batch.partition }
@@ -35,7 +35,7 @@ struct BatchCommit<M: Machine>: Sendable {
         }
         var queries: [Query] = []
         if !assumptions.isEmpty {
-            queries = [Query(statements.begin), Statements.verify(assumptions, consumer: M.name)]
+            queries = [Query(statements.begin)] + Statements.verify(assumptions, consumer: M.name)
         }
         queries += commits.flatMap { $0.own(statements) }
         queries += storeAnswers(commits)
@@ -113,7 +113,7 @@ struct BatchCommit<M: Machine>: Sendable {
         let heads = batches.map { (partition: $0.partition, events: $0.events) }
         let lock = Query(Statements.lockHeads, [.int4s(batches.map { Int32($0.partition) })])
         return (first.partition == batches.last?.partition ? [] : [lock])
-            + [Statements.append(heads, source: M.name), writeStates(batches, statements)]
+            + statements.append(heads, source: M.name) + [writeStates(batches, statements)]
     }
 
     private static func writeStates(_ batches: [Batch<M>], _ statements: Statements) -> Query {
@@ -150,21 +150,32 @@ struct BatchCommit<M: Machine>: Sendable {
 }
 
 extension Statements {
-    /// Returns the query that appends events to partitions, at dense offsets.
-    static func append(_ batches: [(partition: Int, events: [Event])], source: String) -> Query {
-        let events = batches.flatMap(\.events)
-        return Query(
-            append,
-            [
-                .int4s(batches.map { Int32($0.partition) }), .ints(batches.map(\.events.count)), .text(source),
-                .int4s(batches.flatMap { batch in batch.events.map { _ in Int32(batch.partition) } }),
-                .ints(batches.flatMap { Array(1...max(1, $0.events.count)).prefix($0.events.count) }),
-                .uuids(events.map { $0.id }), .texts(events.map { $0.type }),
-                .int4s(events.map { Int32($0.version) }), .texts(events.map { $0.key.description }),
-                .texts(events.map { $0.app }), .ints(events.map { Int($0.time.milliseconds) }),
-                .uuids(events.map { $0.correlation }), .uuids(events.map { $0.causation }),
-                .texts(events.map { $0.traceparent }), .texts(events.map { $0.actor }), .jsons(events.map { $0.data }),
-            ])
+    /// Returns the queries that append events to partitions, at dense offsets.
+    func append(_ batches: [(partition: Int, events: [Event])], source: String) -> [Query] {
+        let partitions = Parameter.int4s(batches.map { Int32($0.partition) })
+        let counts = Parameter.ints(batches.map(\.events.count))
+        let events = Self.columns(batches.flatMap(\.events))
+        let partitionOfEach = Parameter.int4s(
+            batches.flatMap { batch in batch.events.map { _ in Int32(batch.partition) } })
+        guard isDistributed else {
+            let numbers = Parameter.ints(batches.flatMap { batch in batch.events.indices.map { $0 + 1 } })
+            return [Query(Self.append, [partitions, counts, .text(source), partitionOfEach, numbers] + events)]
+        }
+        let back = Parameter.ints(batches.flatMap { batch in batch.events.indices.reversed() })
+        return [
+            Query(Self.moveHeads, [partitions, counts]),
+            Query(Self.appendBehindHeads, [partitions, .text(source), partitionOfEach, back] + events),
+        ]
+    }
+
+    private static func columns(_ events: [Event]) -> [Parameter] {
+        [
+            .uuids(events.map { $0.id }), .texts(events.map { $0.type }), .int4s(events.map { Int32($0.version) }),
+            .texts(events.map { $0.key.description }), .texts(events.map { $0.app }),
+            .ints(events.map { Int($0.time.milliseconds) }), .uuids(events.map { $0.correlation }),
+            .uuids(events.map { $0.causation }), .texts(events.map { $0.traceparent }),
+            .texts(events.map { $0.actor }), .jsons(events.map { $0.data }),
+        ]
     }
 }
 

@@ -38,7 +38,7 @@ extension BatchEngine {
                 Query(statements.begin),
                 Query(Statements.limitLocks),
                 Query(Statements.lockCursors, [partitions, .text(M.name)], rowsExpected: 1),
-                Query(Statements.clockAndHeads, [partitions], rowsExpected: 1),
+                Query(Statements.heads, [partitions], rowsExpected: 1),
                 Query(
                     Statements.probe, [partition, .int(request.headBefore), .uuid(request.probe?.id)], rowsExpected: 1),
                 Query(statements.rollback),
@@ -51,7 +51,7 @@ extension BatchEngine {
         if let found, let probe = request.probe {
             return .committed(head: found + request.eventCount - 1 - probe.index)
         }
-        return .committed(head: try rows[3][0].decode(Int.self, at: 4))
+        return .committed(head: try rows[3][0].decode(Int.self, at: 1))
     }
 
     /// Upgrades older states that need the log. A batch never reads a history under the cursor's lock: it leaves inputs

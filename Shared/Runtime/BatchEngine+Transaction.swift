@@ -138,7 +138,7 @@ extension BatchEngine {
             let rows = try await connection.execute(queries)
             meter.committed(
                 commits.reduce(0) { $0 + $1.batch.events.count }, in: start.duration(to: .now), isAssumed: isAssumed)
-            if isAssumed { clock.take(try ClockSample(rows[1][0], realAt: 4, asked: start)) }
+            if isAssumed { clock.take(try ClockSample(rows[Statements.clockIndex][0], realAt: 4, asked: start)) }
             if let tracer { for commit in commits { tracer.record(commit.batch.spans()) } }
             var heads: [Int: Int] = [:]
             for row in rows[rows.count - 2] {

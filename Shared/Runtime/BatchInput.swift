@@ -176,7 +176,7 @@ struct BatchInput<M: Machine>: Sendable {
 
 /// The outages that a batch knows.
 ///
-/// The cursor row keeps the outages that the lease's acquisition or renewal found (`bus.outage_since` defines them). It
+/// The cursor row keeps the outages that the lease's acquisition or renewal found (`bus.outage_between` defines them). It
 /// keeps them until every aggregate with a deadline is notified. Each batch at the head of the log notifies some
 /// aggregates. Others are notified by their next input, if it comes earlier. A repeated notification changes nothing,
 /// because the aggregate's own time is then after the outage. So after a crash only uncommitted work is repeated.

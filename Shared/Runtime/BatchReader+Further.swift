@@ -10,11 +10,21 @@ extension BatchReader {
         let parked = requests.map(\.partition).filter { found[$0]?.hasParkedKeys == true }
         let unserved = unserved.sorted()
         guard !parked.isEmpty || !unserved.isEmpty else { return }
+        var outages: [Query] = []
+        if !unserved.isEmpty {
+            let living = try await connection.execute(Statements.livingSince, .text(M.name), rowsExpected: 1)
+            let (since, suiteTime) = try living[0].decode((Instant, Int).self)
+            outages = unserved.map {
+                Query(
+                    Statements.outageUntilNow,
+                    [
+                        .int4(Int32($0)), .text(M.name), .timestamp(milliseconds: since.milliseconds),
+                        .int(suiteTime),
+                    ], rowsExpected: 1)
+            }
+        }
         let rows = try await connection.execute(
-            parked.map { Query(Statements.parkedKeys, [.int4(Int32($0)), .text(M.name)]) }
-                + unserved.map {
-                    Query(Statements.outageUntilNow, [.int4(Int32($0)), .text(M.name)], rowsExpected: 1)
-                })
+            parked.map { Query(Statements.parkedKeys, [.int4(Int32($0)), .text(M.name)]) } + outages)
         for (partition, rows) in zip(parked, rows) {
             let keys = try rows.decode(AggregateKey.self)
             found[partition]?.parked.formUnion(keys)

@@ -12,6 +12,8 @@ import Timeline
 struct BatchReader<M: Machine> {
     /// Deadlines are read up to this time after the known clock. The clock of the database may be ahead a little.
     static var margin: Interval { .seconds(1) }
+    /// A partition that was not served for this time may have an outage.
+    private static var leastOutage: Interval { .seconds(1) }
 
     let statements: Statements
     let clock: SharedClock
@@ -58,7 +60,8 @@ struct BatchReader<M: Machine> {
         // The locks of the commit wait longer: every service takes the heads.
         if isAlone { queries.append(Query(Statements.limitLocks)) }
         let headsAt = queries.count
-        queries.append(Query(Statements.clockAndHeads, [partitions], rowsExpected: requests.count))
+        queries.append(Query(Statements.heads, [partitions], rowsExpected: requests.count))
+        queries.append(Query(SharedClock.read, rowsExpected: 1))
         let answersAt = queries.count
         var answers: (partitions: [Int32], keys: [String]) = ([], [])
         var states: (partitions: [Int32], keys: [String]) = ([], [])
@@ -91,8 +94,10 @@ struct BatchReader<M: Machine> {
 
         let sent = ContinuousClock.now
         let rows = try await connection.execute(queries)
-        for row in rows[cursorsAt] { try take(cursor: row) }
-        for row in rows[headsAt] { try take(head: row, sent) }
+        let sample = try ClockSample(rows[headsAt + 1][0], realAt: 4, asked: sent)
+        clock.take(sample)
+        for row in rows[cursorsAt] { try take(cursor: row, at: sample.real) }
+        for row in rows[headsAt] { try take(head: row, at: sample.now) }
         for row in rows[answersAt..<statesAt].joined() {
             let (partition, key, fingerprint, answer) = try row.decode((Int, String, [UInt8], [UInt8]).self)
             found[partition]?.stored[key] = (fingerprint, answer)
@@ -106,9 +111,12 @@ struct BatchReader<M: Machine> {
         for request in requests { try await checkCache(request) }
     }
 
-    private mutating func take(cursor row: Row) throws {
-        let (partition, position, owner, epoch, last, parked, attempts, isExpired) = try row.decode(
-            (Int, Int, UUID?, Int, UUID?, Int, Int, Bool).self, at: 0)
+    /// - Parameter now: the real time by the clock of the database. On Citus that is the clock of the coordinator, which
+    ///   also writes the moments.
+    private mutating func take(cursor row: Row, at now: Instant) throws {
+        let (partition, position, owner, epoch, last, parked, attempts, expires) = try row.decode(
+            (Int, Int, UUID?, Int, UUID?, Int, Int, Instant?).self, at: 0)
+        let isExpired = expires.map { $0 < now } ?? false
         guard let request = requests.first(where: { $0.partition == partition }) else { return }
         var input = BatchInput<M>()
         (input.storedPosition, input.position, input.lastBatch, input.attempts) = (position, position, last, attempts)
@@ -120,7 +128,8 @@ struct BatchReader<M: Machine> {
         if let lease = request.lease { input.holdsLease = owner == lease.owner && epoch == lease.epoch }
         if M.ownsLimits {
             input.outages.outage = try Self.outage(row, 9)
-            let isServed = try input.holdsLease && !isExpired || row.decode(Bool?.self, at: 8) != true
+            let served = try row.decode(Instant?.self, at: 8)
+            let isServed = input.holdsLease && !isExpired || served.map { $0 >= now - Self.leastOutage } ?? true
             if isServed {
                 if input.holdsLease { input.outages.recorded = input.outages.outage }
             } else {
@@ -139,14 +148,11 @@ struct BatchReader<M: Machine> {
         return Outage(from: from, until: until)
     }
 
-    private mutating func take(head row: Row, _ sent: ContinuousClock.Instant) throws {
-        let sample = try ClockSample(row, realAt: 5, asked: sent)
-        clock.take(sample)
-        let partition = try row.decode(Int.self, at: 6)
-        let head = try row.decode(Int.self, at: 4)
+    private mutating func take(head row: Row, at now: Instant) throws {
+        let (partition, head, day) = try row.decode((Int, Int, Int).self)
         found[partition]?.head = head
-        found[partition]?.day = try row.decode(Int.self, at: 7)
-        found[partition]?.now = sample.now
+        found[partition]?.day = day
+        found[partition]?.now = now
     }
 
     /// Uses the cached aggregates of a valid cache, and drops an invalid one.

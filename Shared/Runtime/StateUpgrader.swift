@@ -62,7 +62,7 @@ struct StateUpgrader<M: Machine>: Sendable {
         }
         guard !new.isEmpty else { return result }
         result.written = try await pool.execute([
-            Query(Statements.limitLocks),
+            Query(Statement(TransactionLevel.readCommitted.rawValue)), Query(Statements.limitLocks),
             Query(
                 write,
                 [
@@ -70,8 +70,8 @@ struct StateUpgrader<M: Machine>: Sendable {
                     .int4s(new.map { Int32($0.written.version) }), .texts(new.map(\.aggregate.key.description)),
                     .byteas(new.map(\.written.binary)), .ints(new.map(\.aggregate.eventCount)),
                     .ints(new.map { $0.written.nextDeadline.map { Int($0.milliseconds) } }),
-                ]),
-        ])[1].count
+                ]), Query(.commit),
+        ])[2].count
         return result
     }
 }

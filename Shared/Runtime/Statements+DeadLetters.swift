@@ -7,16 +7,19 @@ extension Statements {
     // A letter can exist already if an operator has moved the cursor back.
     static let park = Statement(
         """
-        INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason)
-        SELECT $1, $2, d.key, d.log_offset, d.due, d.reason
-        FROM unnest($3::text[], $4::int8[], $5::int8[], $6::text[]) AS d (key, log_offset, due, reason)
+        INSERT INTO bus.dead_letters (partition, consumer, key, log_offset, due, reason, parked_at)
+        SELECT p.partition, $2, d.key, d.log_offset, d.due, d.reason, statement_timestamp()
+        FROM bus.partitions AS p,
+            unnest($3::text[], $4::int8[], $5::int8[], $6::text[]) AS d (key, log_offset, due, reason)
+        WHERE p.partition = $1
         ON CONFLICT (partition, consumer, key, log_offset) DO NOTHING
         """)
     static let suspect = Statement(
         """
-        INSERT INTO bus.input_attempts AS s (partition, consumer, input) VALUES ($1, $2, $3)
+        INSERT INTO bus.input_attempts AS s (partition, consumer, input, attempted_at)
+        VALUES ($1, $2, $3, statement_timestamp())
         ON CONFLICT (partition, consumer, input) DO UPDATE
-        SET attempts = s.attempts + 1, attempted_at = clock_timestamp()
+        SET attempts = s.attempts + 1, attempted_at = excluded.attempted_at
         RETURNING attempts::int8
         """)
     static let clear = Statement("DELETE FROM bus.input_attempts WHERE partition = $1 AND consumer = $2 AND input = $3")

@@ -36,37 +36,41 @@ extension Statements {
             (SELECT coalesce(max(c.newest_state), 0)::int8 FROM bus.cursors AS c WHERE c.consumer = $1)
         FROM bus.members WHERE consumer = $1 AND NOT \(isOver("expires"))
         """)
+    private static let isLeaseOver = "(c.lease_expires < t.now OR c.lease_expires > t.latest)"
     static let renew = Statement(
         """
-        UPDATE bus.cursors SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
-            \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
-        WHERE partition = $1 AND consumer = $2 AND owner = $3 RETURNING newest_state::int8
+        \(moments(term: "$4", noted: "$5"))
+        UPDATE bus.cursors AS c SET lease_expires = t.expires, \(served), \(outage(noted: "$5 AND \(isLeaseOver)"))
+        FROM t WHERE c.partition = $1 AND c.consumer = $2 AND c.owner = $3 RETURNING c.newest_state::int8
         """)
     /// Renews the leases whose rows no other session has locked. Returns their partitions and the newest forms of their
     /// states. Parameters: partitions, consumer, owner, term, whether to note outages.
     static let renewFree = Statement(
         """
-        UPDATE bus.cursors AS c SET lease_expires = clock_timestamp() + make_interval(secs => $4), \(served),
-            \(outage(noted: "$5 AND \(isOver("lease_expires"))"))
-        FROM (
+        \(moments(term: "$4", noted: "$5"))
+        UPDATE bus.cursors AS c SET lease_expires = t.expires, \(served), \(outage(noted: "$5 AND \(isLeaseOver)"))
+        FROM t, (
             SELECT partition AS free FROM bus.cursors
             WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED) AS f
-        WHERE c.partition = f.free AND c.consumer = $2 RETURNING c.partition::int8, c.newest_state::int8
+        WHERE c.partition = f.free AND c.partition = ANY($1) AND c.consumer = $2
+        RETURNING c.partition::int8, c.newest_state::int8
         """)
     // An owner that takes its own lease back has survived. A release proves nothing about inputs that the owner never
     // reached, so only a batch at the head of the log clears the attempts.
     static let acquire = Statement(
         """
-        UPDATE bus.cursors SET owner = $3, epoch = epoch + 1,
-            attempts = CASE WHEN owner IS NULL OR owner = $3 THEN attempts ELSE attempts + 1 END,
-            lease_expires = clock_timestamp() + make_interval(secs => $4), \(served), \(outage(noted: "$5"))
-        WHERE partition = $1 AND consumer = $2 AND (owner IS NULL OR \(isOver("lease_expires")))
-        RETURNING epoch, attempts::int8, state_form::int8, newest_state::int8
+        \(moments(term: "$4", noted: "$5"))
+        UPDATE bus.cursors AS c SET owner = $3, epoch = c.epoch + 1,
+            attempts = CASE WHEN c.owner IS NULL OR c.owner = $3 THEN c.attempts ELSE c.attempts + 1 END,
+            lease_expires = t.expires, \(served), \(outage(noted: "$5"))
+        FROM t WHERE c.partition = $1 AND c.consumer = $2 AND (c.owner IS NULL OR \(isLeaseOver))
+        RETURNING c.epoch, c.attempts::int8, c.state_form::int8, c.newest_state::int8
         """)
     static let release = Statement(
         """
-        UPDATE bus.cursors SET owner = NULL, \(served), \(outage(noted: "$4 AND \(isOver("lease_expires"))"))
-        WHERE partition = $1 AND consumer = $2 AND owner = $3
+        \(moments(term: "0", noted: "$4"))
+        UPDATE bus.cursors AS c SET owner = NULL, \(served), \(outage(noted: "$4 AND \(isLeaseOver)"))
+        FROM t WHERE c.partition = $1 AND c.consumer = $2 AND c.owner = $3
         """)
     /// The partitions without a living owner, and the newest forms of their states.
     static let free = Statement(
@@ -85,10 +89,12 @@ extension Statements {
         changed AS (
             UPDATE bus.cursors AS c
             SET state_form = $4, newest_state = greatest(c.newest_state, $4), form_changes = c.form_changes + 1
-            FROM held AS h WHERE c.partition = h.partition AND c.consumer = $2 RETURNING c.partition, c.newest_state),
+            FROM held AS h WHERE c.partition = h.partition AND c.partition = ANY($1) AND c.consumer = $2
+            RETURNING c.partition, c.newest_state),
         noted AS (
             UPDATE bus.state_versions AS v SET reached = $4
-            FROM changed AS c WHERE v.partition = c.partition AND v.service = $2 AND v.reached > $4)
+            FROM changed AS c
+            WHERE v.partition = c.partition AND v.partition = ANY($1) AND v.service = $2 AND v.reached > $4)
         SELECT partition::int8, newest_state::int8 FROM changed
         """)
     /// The form of a partition's states, whether some are newer, the changes of the form, and the head. Parameters:
@@ -97,7 +103,7 @@ extension Statements {
         """
         SELECT c.state_form::int8, c.newest_state > c.state_form, c.form_changes, p.head
         FROM bus.cursors AS c JOIN bus.partitions AS p USING (partition)
-        WHERE c.partition = $1 AND c.consumer = $2 AND c.owner = $3 AND c.epoch = $4
+        WHERE c.partition = $1 AND p.partition = $1 AND c.consumer = $2 AND c.owner = $3 AND c.epoch = $4
         """)
     /// Notes the end of a sweep. Without a change of the form or a newer state since its start, all states have the chosen
     /// form, except those that it counted. Parameters: partition, consumer, owner, epoch, changes, whether no newer state
@@ -109,14 +115,16 @@ extension Statements {
             WHERE partition = $1 AND consumer = $2 AND owner = $3 AND epoch = $4 AND form_changes = $5 FOR UPDATE),
         noted AS (
             UPDATE bus.state_versions AS v SET reached = h.state_form
-            FROM held AS h WHERE v.partition = h.partition AND v.service = $2 AND v.reached < h.state_form)
+            FROM held AS h
+            WHERE v.partition = h.partition AND v.partition = $1 AND v.service = $2 AND v.reached < h.state_form)
         UPDATE bus.cursors AS c SET newest_state = CASE WHEN $6 THEN h.state_form ELSE c.newest_state END
-        FROM held AS h WHERE c.partition = h.partition AND c.consumer = $2 RETURNING c.newest_state::int8
+        FROM held AS h WHERE c.partition = h.partition AND c.partition = $1 AND c.consumer = $2
+        RETURNING c.newest_state::int8
         """)
     /// Deletes records of old trials that were never finished.
     static let forgetSuspects = Statement(
         """
         DELETE FROM bus.input_attempts
-        WHERE partition = $1 AND consumer = $2 AND attempted_at < clock_timestamp() - interval '24 hours'
+        WHERE partition = $1 AND consumer = $2 AND attempted_at < statement_timestamp() - interval '24 hours'
         """)
 }

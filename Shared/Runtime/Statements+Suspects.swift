@@ -7,10 +7,10 @@ extension Statements {
     static let guardsCommands = Statement(
         """
         SELECT EXISTS (
-                SELECT FROM bus.members
+                SELECT 1 FROM bus.members
                 WHERE consumer = $1 AND member <> $2 AND expires < clock_timestamp() + interval '1.5 seconds')
             OR EXISTS (
-                SELECT FROM bus.input_attempts
+                SELECT 1 FROM bus.input_attempts
                 WHERE consumer = $1 AND input LIKE 'command:%'
                     AND attempted_at > clock_timestamp() - interval '10 minutes')
         """)
@@ -20,10 +20,11 @@ extension Statements {
         "SELECT input FROM bus.input_attempts WHERE partition = $1 AND consumer = $2 AND input = ANY($3)")
     static let suspectAll = Statement(
         """
-        INSERT INTO bus.input_attempts AS s (partition, consumer, input)
-        SELECT $1, $2, input FROM unnest($3::text[]) AS input
+        INSERT INTO bus.input_attempts AS s (partition, consumer, input, attempted_at)
+        SELECT p.partition, $2, i.input, statement_timestamp()
+        FROM bus.partitions AS p, unnest($3::text[]) AS i (input) WHERE p.partition = $1
         ON CONFLICT (partition, consumer, input) DO UPDATE
-        SET attempts = s.attempts + 1, attempted_at = clock_timestamp()
+        SET attempts = s.attempts + 1, attempted_at = excluded.attempted_at
         RETURNING input, attempts::int8
         """)
     static let clearAll = Statement(

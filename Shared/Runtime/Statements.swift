@@ -2,6 +2,9 @@ import Postgres
 
 /// The statements of the hot path. Each takes a list of partitions, and reads or writes rows of these partitions only.
 ///
+/// A condition on `partition` restricts each table, even where a join already does. So Citus sends a statement to one
+/// shard, if the shard has all the partitions. Statements that write call no volatile functions, which Citus refuses.
+///
 /// The statements of the commit are sent together with the COMMIT. So each raises an error if it does not do its work.
 struct Statements: Sendable {
     /// The columns that ``StoredState`` reads.
@@ -24,13 +27,16 @@ struct Statements: Sendable {
     let slots: Statement
     let writeMoments: Statement
     let dropMoments: Statement
+    /// Whether Citus distributes the log.
+    let isDistributed: Bool
 
-    init(service: String) {
+    init(service: String, isDistributed: Bool = false) {
+        self.isDistributed = isDistributed
         states = Statement(
             """
             SELECT \(Self.stateColumns), partition::int8
             FROM unnest($1::int4[], $2::text[]) AS asked (partition, key)
-            JOIN "\(service)".states AS s USING (partition, key)
+            JOIN "\(service)".states AS s USING (partition, key) WHERE s.partition = ANY($1)
             """)
         deadlines = Self.deadlines(service, others: "")
         // For partitions with parked keys, whose deadlines would stay at the front for ever.
@@ -39,28 +45,29 @@ struct Statements: Sendable {
             others: """
                 AND NOT EXISTS (
                     SELECT FROM bus.dead_letters AS d
-                    WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key)
+                    WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key
+                        AND d.partition = ANY($1))
                 """)
         // Runs after the append, which locks the heads. `back` counts events back from the head. `base` is the event
         // count of the state before the decision. If the stored state has another count, another process has changed
         // it, and the statement fails. It never overwrites a newer state.
+        let stored = """
+            coalesce((SELECT o.event_count FROM "\(service)".states AS o
+                WHERE o.partition = p.partition AND o.key = n.key AND o.partition = ANY($2)), 0)
+            """
         writeStates = Statement(
             """
             INSERT INTO "\(service)".states AS s
                 (partition, key, state, machine_version, version, event_count, decided_at, next_deadline)
-            SELECT n.partition, n.key, n.state, n.machine_version, p.head - n.back,
-                CASE WHEN n.base = n.stored THEN n.event_count
-                    ELSE bus.expect(n.stored, n.base, 'the event count of a stored state') END,
+            SELECT p.partition, n.key, n.state, n.machine_version, p.head - n.back,
+                CASE WHEN n.base = \(stored) THEN n.event_count
+                    ELSE bus.expect(\(stored), n.base, 'the event count of a stored state') END,
                 n.decided_at, n.next_deadline
-            FROM (
-                SELECT u.*, coalesce((
-                    SELECT o.event_count FROM "\(service)".states AS o
-                    WHERE o.partition = u.partition AND o.key = u.key), 0) AS stored
-                FROM unnest($1::int4[], $2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[],
-                    $9::int8[])
-                    AS u (machine_version, partition, key, state, back, event_count, decided_at, next_deadline, base)
-                OFFSET 0) AS n
+            FROM unnest($1::int4[], $2::int4[], $3::text[], $4::bytea[], $5::int8[], $6::int8[], $7::int8[], $8::int8[],
+                $9::int8[])
+                AS n (machine_version, partition, key, state, back, event_count, decided_at, next_deadline, base)
             JOIN bus.partitions AS p ON p.partition = n.partition
+            WHERE p.partition = ANY($2)
             ON CONFLICT (partition, key) DO UPDATE SET state = excluded.state, machine_version = excluded.machine_version,
                 version = excluded.version, decided_at = excluded.decided_at, next_deadline = excluded.next_deadline,
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
@@ -82,7 +89,9 @@ struct Statements: Sendable {
         writeMoments = Statement(
             """
             INSERT INTO "\(service)".slot_pages (partition, slots_per_second, page, ends, taken)
-            SELECT $1, $2, p.page, p.ends, p.taken FROM unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
+            SELECT q.partition, $2, p.page, p.ends, p.taken
+            FROM bus.partitions AS q, unnest($3::int8[], $4::int8[], $5::bytea[]) AS p (page, ends, taken)
+            WHERE q.partition = $1
             ON CONFLICT (partition, slots_per_second, page) DO UPDATE SET taken = excluded.taken
             """)
         // Ended pages, also of former ceilings, and empty pages.
@@ -102,11 +111,11 @@ struct Statements: Sendable {
             FROM unnest($1::int4[], $2::int8[]) AS a (partition, most)
             CROSS JOIN LATERAL (
                 (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
-                    WHERE s.partition = a.partition AND s.next_deadline <= $3 \(others)
+                    WHERE s.partition = a.partition AND s.partition = ANY($1) AND s.next_deadline <= $3 \(others)
                     ORDER BY s.next_deadline, s.key LIMIT a.most)
                 UNION ALL
                 (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
-                    WHERE s.partition = a.partition AND s.next_deadline > $3 \(others)
+                    WHERE s.partition = a.partition AND s.partition = ANY($1) AND s.next_deadline > $3 \(others)
                     ORDER BY s.next_deadline, s.key LIMIT 1)) AS d
             ORDER BY a.partition, d.next_deadline, d.key
             """)
@@ -114,8 +123,8 @@ struct Statements: Sendable {
 
     private static let cursors = """
         SELECT c.partition::int8, c.log_offset, c.owner, c.epoch, c.last_batch, c.parked::int8, c.attempts::int8,
-            c.owner IS NOT NULL AND c.lease_expires < clock_timestamp(),
-            c.served_at < clock_timestamp() - interval '1 second', lower(c.outage), upper(c.outage), c.state_form::int8
+            CASE WHEN c.owner IS NOT NULL THEN c.lease_expires END, c.served_at, lower(c.outage), upper(c.outage),
+            c.state_form::int8
         FROM bus.cursors AS c
         WHERE c.partition = ANY($1) AND c.consumer = $2 ORDER BY c.partition FOR UPDATE
         """
@@ -126,13 +135,11 @@ struct Statements: Sendable {
     /// Returns the offset of an event after another offset; null if it is not there, or without an id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")
-    /// The clock's setting, the head of each partition, the database's own time, and the day of the head in days since
-    /// 2000-01-01.
-    static let clockAndHeads = Statement(
+    /// The head of each partition, and its day in days since 2000-01-01.
+    static let heads = Statement(
         """
-        SELECT c.is_virtual, c.real_epoch, c.virtual_epoch, c.rate, p.head, clock_timestamp(), p.partition::int8,
-            (p.day - date '2000-01-01')::int8
-        FROM bus.clock AS c, bus.partitions AS p WHERE p.partition = ANY($1)
+        SELECT p.partition::int8, p.head, (p.day - date '2000-01-01')::int8
+        FROM bus.partitions AS p WHERE p.partition = ANY($1)
         """)
     /// Returns each key's last event between two offsets that has one of the types. Parameters: partition, offset,
     /// offset, keys, types.
@@ -155,11 +162,12 @@ struct Statements: Sendable {
         SELECT i.partition::int8, i.key, i.fingerprint, i.answer
         FROM unnest($1::int4[], $3::text[]) AS a (partition, key)
         JOIN bus.idempotency AS i ON i.partition = a.partition AND i.service = $2 AND i.key = a.key
+        WHERE i.partition = ANY($1)
         """)
     /// Locks the heads of partitions in order, so that two services can't wait for each other.
     static let lockHeads = Statement(
         "SELECT head FROM bus.partitions WHERE partition = ANY($1) ORDER BY partition FOR UPDATE")
-    // Inserts all rows or fails. Only an unknown partition would give a null offset, so it raises an error.
+    // Inserts all rows or fails. Only an unknown partition would give a null offset, which the table refuses.
     static let append = Statement(
         """
         WITH moved AS (
@@ -168,13 +176,33 @@ struct Statements: Sendable {
             WHERE p.partition = n.partition RETURNING p.partition, p.head, p.day, n.count)
         INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
             causationid, traceparent, actor, data)
-        SELECT e.partition, coalesce(m.head - m.count, bus.expect(0, 1, 'the number of partitions')) + e.n, m.day, e.id, $3,
-            e.type, e.version, e.key, e.app, e.time, e.correlationid, e.causationid, e.traceparent, e.actor,
-            e.data
+        SELECT e.partition, m.head - m.count + e.n, m.day, e.id, $3, e.type, e.version, e.key, e.app, e.time,
+            e.correlationid, e.causationid, e.traceparent, e.actor, e.data
         FROM unnest($4::int4[], $5::int8[], $6::uuid[], $7::text[], $8::int4[], $9::text[], $10::text[], $11::int8[],
             $12::uuid[], $13::uuid[], $14::text[], $15::text[], $16::json[])
             AS e (partition, n, id, type, version, key, app, time, correlationid, causationid, traceparent, actor, data)
         LEFT JOIN moved AS m ON m.partition = e.partition
+        """)
+    // Citus sends an INSERT … SELECT to one shard only if the SELECT reads a table of that shard, and changes nothing.
+    // Parameters: partitions, numbers of events.
+    static let moveHeads = Statement(
+        """
+        UPDATE bus.partitions AS p SET head = p.head + n.count, day = greatest(p.day, current_date)
+        FROM unnest($1::int4[], $2::int8[]) AS n (partition, count)
+        WHERE p.partition = n.partition AND p.partition = ANY($1)
+        """)
+    // The same after `moveHeads`. `back` counts events back from the head.
+    static let appendBehindHeads = Statement(
+        """
+        INSERT INTO bus.events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
+            causationid, traceparent, actor, data, appended_at)
+        SELECT p.partition, p.head - e.back, p.day, e.id, $2, e.type, e.version, e.key, e.app, e.time, e.correlationid,
+            e.causationid, e.traceparent, e.actor, e.data, statement_timestamp()
+        FROM unnest($3::int4[], $4::int8[], $5::uuid[], $6::text[], $7::int4[], $8::text[], $9::text[], $10::int8[],
+            $11::uuid[], $12::uuid[], $13::text[], $14::text[], $15::json[])
+            AS e (partition, back, id, type, version, key, app, time, correlationid, causationid, traceparent, actor,
+                data)
+        JOIN bus.partitions AS p ON p.partition = e.partition WHERE p.partition = ANY($1)
         """)
     // A batch that assumes has no position: its cursor stays. If the position was the head before the append, the cursor
     // also skips its own events. `epoch` is that of the lease; null for a batch with only commands. `is_at_head` is true
@@ -193,16 +221,18 @@ struct Statements: Sendable {
                 AS n (partition, batch, position, count, epoch, parked, is_at_head, form)
             JOIN bus.partitions AS p ON p.partition = n.partition
             WHERE c.partition = n.partition AND c.consumer = $1 AND (n.epoch IS NULL OR c.epoch = n.epoch)
+                AND c.partition = ANY($2) AND p.partition = ANY($2)
             RETURNING c.partition, p.head)
-        SELECT a.partition::int8, m.head,
-            CASE WHEN m.partition IS NULL THEN bus.expect(0, 1, 'the number of cursors moved') END
+        SELECT a.partition::int8, m.head, CASE WHEN m.partition IS NULL
+            THEN bus.expect(m.partition, a.partition, 'the partition of the moved cursor') END
         FROM unnest($2::int4[]) AS a (partition) LEFT JOIN moved AS m USING (partition)
         """)
     /// Parameters: partitions, service, keys, fingerprints, answers.
     static let storeAnswers = Statement(
         """
-        INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer)
-        SELECT a.partition, $2, a.key, a.fingerprint, a.answer
+        INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, created_at)
+        SELECT p.partition, $2, a.key, a.fingerprint, a.answer, statement_timestamp()
         FROM unnest($1::int4[], $3::text[], $4::bytea[], $5::bytea[]) AS a (partition, key, fingerprint, answer)
+        JOIN bus.partitions AS p ON p.partition = a.partition WHERE p.partition = ANY($1)
         """)
 }

@@ -2,9 +2,10 @@
 -- of the hot path names one partition.
 
 -- Raises an error if a value is not the expected one. The last pipeline of a batch contains its COMMIT, so a statement
--- must fail before it. The function is volatile, so that the planner does not evaluate it early.
+-- must fail before it. The function is immutable, because Citus allows no other one in an UPDATE or an INSERT … SELECT.
+-- The planner evaluates a call with only constants early, so `actual` has a column or a subquery.
 CREATE FUNCTION bus.expect(actual bigint, expected bigint, what text) RETURNS bigint
-LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog AS $$
 BEGIN
     IF actual IS DISTINCT FROM expected THEN
         RAISE EXCEPTION '% is %, not %', what, coalesce(actual::text, 'null'), coalesce(expected::text, 'null')
@@ -339,28 +340,42 @@ $$;
 
 -- Returns the consumers and readers that have not read a day to its end, and the services that still upgrade states.
 -- Dead letters do not count, because bus.keep_events copies their events.
-CREATE FUNCTION bus.day_readers(log_day date) RETURNS SETOF text LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
-    SELECT DISTINCT c.consumer FROM bus.cursors AS c
-    WHERE c.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = c.partition AND e.day = log_day)
+CREATE FUNCTION bus.day_readers(log_day date) RETURNS SETOF text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+BEGIN
+    RETURN QUERY
+    WITH ends AS MATERIALIZED (
+        SELECT p.partition,
+            (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = p.partition AND e.day = log_day) AS last
+        FROM bus.partitions AS p
+    )
+    SELECT c.consumer FROM bus.cursors AS c JOIN ends AS e USING (partition) WHERE c.log_offset < e.last
     UNION
-    SELECT 'revocations' FROM bus.revocation_positions AS r
-    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = log_day)
+    SELECT 'revocations' FROM bus.revocation_positions AS r JOIN ends AS e USING (partition) WHERE r.log_offset < e.last
     UNION
-    SELECT r.reader FROM bus.readers AS r
-    WHERE r.log_offset < (SELECT max(e.log_offset) FROM bus.events AS e WHERE e.partition = r.partition AND e.day = log_day)
+    SELECT r.reader FROM bus.readers AS r JOIN ends AS e USING (partition) WHERE r.log_offset < e.last
     UNION
     SELECT v.service FROM bus.state_versions AS v WHERE v.reached < v.wanted
-    ORDER BY 1
-$$;
+    ORDER BY 1;
+END $$;
+
+-- Returns the attached days with events.
+CREATE FUNCTION bus.used_days() RETURNS SETOF date LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+DECLARE
+    log_day date;
+BEGIN
+    FOR log_day IN SELECT d.day FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching LOOP
+        IF EXISTS (SELECT FROM bus.events AS e WHERE e.day = log_day) THEN RETURN NEXT log_day; END IF;
+    END LOOP;
+END $$;
 
 -- Returns the day from which retention counts ages. Null if the log is empty. It is the newest day with events, so a
 -- fast clock alone drops nothing. If this day is more than the retention after the previous one, the clock may have been
 -- wrong at the append. The day before the gap is then the reference, until three days with events follow the gap.
 CREATE FUNCTION bus.reference_day(retention_days integer) RETURNS date LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
     WITH used AS (
-        SELECT d.day, lag(d.day) OVER (ORDER BY d.day) AS previous, row_number() OVER (ORDER BY d.day DESC) AS rank
-        FROM bus.days() AS d
-        WHERE d.is_attached AND NOT d.is_detaching AND EXISTS (SELECT FROM bus.events AS e WHERE e.day = d.day)
+        SELECT d AS day, lag(d) OVER (ORDER BY d) AS previous, row_number() OVER (ORDER BY d DESC) AS rank
+        FROM bus.used_days() AS d
     )
     SELECT coalesce((SELECT min(u.previous) FROM used AS u WHERE u.day - u.previous > retention_days AND u.rank < 3),
         (SELECT max(u.day) FROM used AS u))
@@ -368,7 +383,8 @@ $$;
 
 -- Copies the events of one day and partition that have dead letters. It runs before the day is dropped.
 CREATE FUNCTION bus.keep_events(partition_number integer, log_day date) RETURNS void
-LANGUAGE sql SET search_path = pg_catalog AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
     INSERT INTO bus.kept_events (partition, log_offset, day, id, source, type, version, key, app, time, correlationid,
         causationid, traceparent, actor, data, appended_at)
     SELECT e.partition, e.log_offset, e.day, e.id, e.source, e.type, e.version, e.key, e.app, e.time, e.correlationid,
@@ -376,8 +392,8 @@ LANGUAGE sql SET search_path = pg_catalog AS $$
     FROM bus.events AS e
     WHERE e.partition = partition_number AND e.day = log_day
         AND e.log_offset IN (SELECT d.log_offset FROM bus.dead_letters AS d WHERE d.partition = partition_number)
-    ON CONFLICT DO NOTHING
-$$;
+    ON CONFLICT DO NOTHING;
+END $$;
 REVOKE ALL ON FUNCTION bus.keep_events(integer, date) FROM PUBLIC;
 
 -- Takes snapshots of the states of one service and partition that changed on a day. It skips a state with a snapshot
@@ -501,23 +517,24 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION bus.deadlines() FROM PUBLIC;
 
--- Returns the suite times between which no process of a consumer ran: from the last renewal of the lease to the start of
--- the first living member. Null if a member has lived since the renewal, because every member accepts commands. Null
--- also for a gap of at most 1 s, which is more than the time between two renewals.
-CREATE FUNCTION bus.outage_since(consumer_name text, served_at timestamptz, served_time bigint) RETURNS int8range
+-- Returns the start of the first living member of a consumer, in real time and in suite time; the current time if none
+-- lives. An outage ends there, because every member accepts commands.
+CREATE FUNCTION bus.living_since(consumer_name text) RETURNS TABLE (since timestamptz, since_time bigint)
 LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
-    SELECT int8range(served_time, l.since_time)
-    FROM (
-        SELECT coalesce(min(m.since), clock_timestamp()) AS since,
-            coalesce(min(m.since_time), bus.suite_time(bus.real_now())) AS since_time
-        FROM bus.members AS m WHERE m.consumer = consumer_name
-            -- A member renews its row every 700 ms, for 3 s. A member without a renewal for 1.5 s may be dead. A row
-            -- that expires later than any current clock can set comes from a server with a faster clock, before a
-            -- failover.
-            AND m.expires BETWEEN clock_timestamp() + interval '1.5 seconds' AND clock_timestamp() + interval '6 seconds'
-        ) AS l
-    WHERE l.since > served_at + interval '1 second' AND l.since_time > served_time
+    SELECT coalesce(min(m.since), clock_timestamp()), coalesce(min(m.since_time), bus.suite_time(bus.real_now()))
+    FROM bus.members AS m WHERE m.consumer = consumer_name
+        -- A member renews its row every 700 ms, for 3 s. A member without a renewal for 1.5 s may be dead. A row that
+        -- expires later than any current clock can set comes from a server with a faster clock, before a failover.
+        AND m.expires BETWEEN clock_timestamp() + interval '1.5 seconds' AND clock_timestamp() + interval '6 seconds'
 $$;
+
+-- Returns the suite times between which no process of a consumer ran: from the last renewal of a lease to the start of the
+-- first living member. Null if a member has lived since the renewal. Null also for a gap of at most 1 s, which is more than
+-- the time between two renewals.
+CREATE FUNCTION bus.outage_between(served_at timestamptz, served_time bigint, since timestamptz, since_time bigint)
+RETURNS int8range LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN since - served_at > interval '1 second' AND since_time > served_time
+    THEN int8range(served_time, since_time) END;
 
 -- Ends idle sessions that block the log, and releases their locks.
 --

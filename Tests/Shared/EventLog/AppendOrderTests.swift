@@ -43,12 +43,13 @@ import Timeline
         for number in 0..<transactions {
             let events = (0..<Int.random(in: 1...3, using: &random)).map { _ in event() }
             let isRolledBack = number % 3 == 2
-            _ = try await pool.execute([
-                Query(statements.begin), Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
-                Statements.append([(partition: 0, events: events)], source: "other"),
-                Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
-                Query(isRolledBack ? statements.rollback : statements.commit),
-            ])
+            _ = try await pool.execute(
+                [
+                    Query(statements.begin), Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
+                ] + statements.append([(partition: 0, events: events)], source: "other") + [
+                    Query(linger, [.double(Double.random(in: 0...0.004, using: &random))]),
+                    Query(isRolledBack ? statements.rollback : statements.commit),
+                ])
             if !isRolledBack { committed += events.count }
         }
         return committed

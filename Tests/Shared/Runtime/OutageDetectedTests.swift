@@ -103,7 +103,8 @@ import Timeline
             return try await fixture.cluster.sql(
                 """
                 UPDATE bus.members SET expires = clock_timestamp() + interval '5 seconds' WHERE since_time = \(at(55).milliseconds);
-                SELECT coalesce(bus.outage_since('counter', \(served), \(start.milliseconds))::text, 'none')
+                SELECT coalesce(bus.outage_between(\(served), \(start.milliseconds), l.since, l.since_time)::text, 'none')
+                FROM bus.living_since('counter') AS l
                 """, database: fixture.database)
         }
         // The very first start.
