@@ -8,6 +8,8 @@ extension LogSchema {
         password: String?, roles: LogRoles = .standard, _ connection: Connection
     ) async throws {
         let role = roles.operators
+        let isDistributed = try await LogDistribution.isDistributed(connection)
+        let columns = LogDistribution.columns("answer, progress", isDistributed: isDistributed)
         try await grant(
             role: role, password: password,
             """
@@ -21,9 +23,9 @@ extension LogSchema {
                 bus.order_streams, bus.incarnation, bus.audit, bus.erasures TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
-            \(appendingToAudit(role))
+            \(appendingToAudit(role, isDistributed: isDistributed))
             -- A row policy limits it to its own rows.
-            GRANT SELECT, INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
+            GRANT SELECT, INSERT, DELETE, UPDATE \(columns) ON bus.idempotency TO \(role);
             """, connection)
     }
 }

@@ -43,11 +43,15 @@ public enum LogError: Error, Sendable, Equatable, CustomStringConvertible {
 public enum LogSchema {
     /// Creates or updates the schema, and creates a new log with `partitions` partitions.
     ///
-    /// - Parameter connection: with the role of the schema's owner.
+    /// - Parameters:
+    ///   - connection: with the role of the schema's owner.
+    ///   - shards: the number of shards of a new log, where Citus distributes it.
     /// - Throws: ``LogError`` if the log exists with another number of partitions or another prefix of roles.
+    ///   ``CitusError``.
     public static func migrate(
-        _ connection: Connection, partitions: Int, roles: LogRoles = .standard, logger: Logger
+        _ connection: Connection, partitions: Int, shards: Int = 32, roles: LogRoles = .standard, logger: Logger
     ) async throws {
+        try await LogDistribution.check(connection)
         _ = try await migrator().apply(on: connection, logger: logger)
         _ = try await connection.execute([
             Query(
@@ -67,6 +71,7 @@ public enum LogSchema {
         guard prefix == roles.prefix else {
             throw LogError.otherRolePrefix(configured: roles.prefix, inDatabase: prefix)
         }
+        try await LogDistribution.distribute(shards: shards, connection, logger: logger)
     }
 
     /// Returns the migrator of the log.
@@ -112,23 +117,31 @@ public enum LogSchema {
         service: String, password: String?, roles: LogRoles = .standard, _ connection: Connection
     ) async throws {
         let role = roles.role(of: service)
+        let isDistributed = try await LogDistribution.isDistributed(connection)
+        func columns(_ columns: String) -> String {
+            LogDistribution.columns(columns, isDistributed: isDistributed)
+        }
+        // On Citus a batch waits for locks on the workers. The limit that it sets itself holds on the coordinator only.
+        let lockTimeout = isDistributed ? "ALTER ROLE \(role) SET lock_timeout = '1s';" : ""
         try await grant(
             role: role, password: password,
             """
             ALTER ROLE \(role) SET idle_in_transaction_session_timeout = '5s';
+            \(lockTimeout)
             GRANT USAGE ON SCHEMA bus TO \(role);
             GRANT SELECT ON ALL TABLES IN SCHEMA bus TO \(role);
-            GRANT UPDATE (head, day) ON bus.partitions TO \(role);
+            GRANT UPDATE \(columns("head, day")) ON bus.partitions TO \(role);
             GRANT INSERT ON bus.events TO \(role);
-            GRANT UPDATE (log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked,
-                last_batch, state_form, newest_state, form_changes)
-                ON bus.cursors TO \(role);
+            GRANT UPDATE \(columns("""
+                log_offset, owner, epoch, lease_expires, served_at, served_time, outage, attempts, parked, last_batch,
+                state_form, newest_state, form_changes
+                """)) ON bus.cursors TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.members TO \(role);
-            GRANT INSERT, DELETE, UPDATE (answer, progress) ON bus.idempotency TO \(role);
+            GRANT INSERT, DELETE, UPDATE \(columns("answer, progress")) ON bus.idempotency TO \(role);
             GRANT INSERT, DELETE ON bus.dead_letters TO \(role);
             GRANT INSERT, UPDATE, DELETE ON bus.input_attempts TO \(role);
-            GRANT UPDATE (reached) ON bus.state_versions TO \(role);
-            \(appendingToAudit(role))
+            GRANT UPDATE \(columns("reached")) ON bus.state_versions TO \(role);
+            \(appendingToAudit(role, isDistributed: isDistributed))
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.end_blockers(double precision) TO \(role);
             """, connection)
     }
@@ -201,8 +214,10 @@ public enum LogSchema {
     }
 
     /// Returns the grant of the right to add rows to the audit trail. The role can't choose the time and the service.
-    static func appendingToAudit(_ role: String) -> String {
-        "GRANT INSERT (actor_kind, actor, address, action, subject, count, details) ON bus.audit TO \(role);"
+    static func appendingToAudit(_ role: String, isDistributed: Bool) -> String {
+        LogDistribution.onCoordinator(
+            "GRANT INSERT (actor_kind, actor, address, action, subject, count, details) ON bus.audit TO \(role);",
+            isDistributed: isDistributed)
     }
 
     /// Grants one service the rights to sign tokens and to write revocations.

@@ -8,15 +8,19 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - connection: a session of the schemas' owner.
+    ///   - shards: the number of shards of a new log, where Citus distributes it.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
     ///   - more: the service's own migrations, numbered from 2.
     public static func migrate(
-        service: String, _ connection: Connection, partitions: Int, rolePassword: String?,
+        service: String, _ connection: Connection, partitions: Int, shards: Int = 32, rolePassword: String?,
         roles: LogRoles = .standard, version: Int = 1, more: [Migration] = [], logger: Logger
     ) async throws {
-        try await LogSchema.migrate(connection, partitions: partitions, roles: roles, logger: logger)
+        try await LogSchema.migrate(
+            connection, partitions: partitions, shards: shards, roles: roles, logger: logger)
         let migrator = try migrator(service: service, more: more)
         _ = try await migrator.apply(on: connection, logger: logger)
+        try await LogDistribution.distribute(
+            LogDistribution.tables(of: service), shards: shards, connection, logger: logger)
         try await LogSchema.register(consumer: service, connection)
         try await want(version, of: service, connection)
         try await LogSchema.grant(service: service, password: rolePassword, roles: roles, connection)

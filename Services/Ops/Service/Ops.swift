@@ -47,7 +47,8 @@ public struct Ops: ServiceProgram {
     public func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await configuration.migrate(logger) { connection in
             try await LogSchema.migrate(
-                connection, partitions: configuration.partitions, roles: configuration.roles, logger: logger)
+                connection, partitions: configuration.partitions, shards: configuration.shards,
+                roles: configuration.roles, logger: logger)
             try await LogSchema.grantOperators(
                 password: try configuration.rolePassword.read(), roles: configuration.roles, connection)
             try await OpsSchema.migrate(

@@ -77,7 +77,7 @@ import Testing
         #expect(text.hasPrefix("Usage: naps [serve|migrate|check] [options]\n"))
         let reader = SettingsReader()
         _ = Settings(reader)
-        #expect(reader.settings.count == 34)
+        #expect(reader.settings.count == 35)
         #expect(text.hasSuffix("port of providers (0 to 65535, default 8443)"))
         #expect(text.contains("auto is pretty on a terminal, else json (json|pretty|auto, default auto)\n"))
         for setting in reader.settings {
