@@ -1,4 +1,6 @@
+import EventLog
 import Machines
+import Synchronization
 
 // The choice of the partitions that start a batch.
 extension BatchEngine {
@@ -6,7 +8,8 @@ extension BatchEngine {
         for step in resumptions { tasks.addTask { await self.runAlone(step, isTrial: false) } }
         resumptions = []
         let now = ContinuousClock.now
-        let nextLook = lastLook + pace.interval(at: now)
+        let placement = placement.withLock(\.self)
+        let interval = pace.interval(at: now)
         var shared: [(partition: Int, plan: BatchPlan)] = []
         var commands = 0
         var leftOut: Int?
@@ -18,9 +21,12 @@ extension BatchEngine {
             guard hasCommands || machines[partition].takesLog else { continue }
             let isSuspect = hasCommands && isNextSuspect(partition)
             if machines[partition].mayShare, !isSuspect {
+                let shard = placement.shard(of: partition)
+                let nextLook = lastLooks[shard].map { $0 + interval } ?? now
                 let isFull =
                     sharedTransactions >= limits.transactions || shared.count >= limits.partitions
                     || commands >= limits.commands
+                    || shared.first.map { placement.shard(of: $0.partition) != shard } ?? false
                 guard !isFull, hasCommands || machines[partition].isBehind || nextLook <= now else {
                     if !hasCommands, nextLook > now {
                         setAlarm(at: nextLook, &tasks)
@@ -42,19 +48,20 @@ extension BatchEngine {
                 commands += inbox.queue.count
             }
         }
-        startShared(shared, now: now, &tasks)
+        startShared(shared, placement, now: now, &tasks)
         guard let leftOut else { return }
         firstPartition = leftOut
         if sharedTransactions < limits.transactions { wake() }
     }
 
     private func startShared(
-        _ shared: [(partition: Int, plan: BatchPlan)], now: ContinuousClock.Instant, _ tasks: inout DiscardingTaskGroup
+        _ shared: [(partition: Int, plan: BatchPlan)], _ placement: LogPlacement, now: ContinuousClock.Instant,
+        _ tasks: inout DiscardingTaskGroup
     ) {
-        guard !shared.isEmpty else { return }
+        guard let first = shared.first else { return }
         // Other partitions with commands would put off the looks of the rest for ever.
         let isPaced = shared.contains { $0.plan.log != nil && inboxes[$0.partition].queue.isEmpty }
-        if isPaced { lastLook = now }
+        if isPaced { lastLooks[placement.shard(of: first.partition)] = now }
         // The partitions share the time for decisions too, because they hold each other's locks.
         let portion = max(.milliseconds(2), .milliseconds(25) / shared.count)
         let steps = shared.compactMap { partition, plan in

@@ -4,6 +4,7 @@ import Foundation
 import Logging
 import Machines
 import Postgres
+import Synchronization
 import Telemetry
 import Timeline
 
@@ -21,11 +22,20 @@ actor BatchEngine<M: Machine> {
         /// The most shared transactions at a time. Meanwhile inputs gather. With one, a transaction that waits for a lock
         /// would hold up all partitions.
         var transactions = 2
-        /// The most partitions of a transaction. A distributed database needs 1: its partitions commit on different
-        /// nodes.
+        /// The most partitions of a transaction.
         var partitions = Int.max
         /// The most commands of a transaction.
         var commands = 1000
+
+        init() {}
+
+        /// The limits for a placement. On Citus a transaction has partitions of one shard only, so more of them run at a
+        /// time. One connection stays for other queries.
+        ///
+        /// - Parameter connections: the size of the pool.
+        init(_ placement: LogPlacement, connections: Int) {
+            if placement.isDistributed { transactions = max(transactions, connections - 1) }
+        }
     }
 
     nonisolated let inboxes: [PartitionInbox<M>]
@@ -34,7 +44,9 @@ actor BatchEngine<M: Machine> {
     let clock: SharedClock
     let policy: M.Policy
     let wakeUps: WakeUpSender
-    let statements = Statements(service: M.name)
+    let statements: Statements
+    /// The partitions that may share a transaction.
+    nonisolated let placement: Mutex<LogPlacement>
     let logger: Logger
     nonisolated let meter: CommitMeter
     let tracer: Tracer?
@@ -54,8 +66,8 @@ actor BatchEngine<M: Machine> {
     private let aloneTurns = AsyncSemaphore(1)
     /// One trial at a time in a process. So when an input ends the process, no other input is recorded as tried.
     private let trials = AsyncSemaphore(1)
-    /// The start of the last shared transaction with a partition that had no commands.
-    var lastLook = ContinuousClock.now
+    /// The start of the last shared transaction with a partition that had no commands, by shard.
+    var lastLooks: [Int: ContinuousClock.Instant] = [:]
     /// The partition that comes first, so that low numbers do not displace others from full transactions.
     var firstPartition = 0
     var isAlarmSet = false
@@ -63,8 +75,8 @@ actor BatchEngine<M: Machine> {
 
     init(
         partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, wakeUps: WakeUpSender,
-        budget: StateBudget, limits: Limits = Limits(), metrics: Metrics = Metrics(), tracer: Tracer? = nil,
-        logger: Logger
+        budget: StateBudget, limits: Limits = Limits(), placement: LogPlacement = .oneDatabase,
+        metrics: Metrics = Metrics(), tracer: Tracer? = nil, logger: Logger
     ) {
         self.pool = pool
         self.clock = clock
@@ -72,6 +84,8 @@ actor BatchEngine<M: Machine> {
         self.wakeUps = wakeUps
         self.budget = budget
         self.limits = limits
+        self.placement = Mutex(placement)
+        statements = Statements(service: M.name, isDistributed: placement.isDistributed)
         self.logger = logger
         meter = CommitMeter(metrics)
         self.tracer = tracer

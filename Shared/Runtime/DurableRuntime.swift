@@ -37,13 +37,13 @@ public final class DurableRuntime<M: Machine>: Service {
     ///   - partitions: the log's number of partitions.
     ///   - cacheBytes: the approximate memory limit for cached states, over all partitions.
     ///   - limits: the longest stalls that the runtime tolerates.
+    ///   - placement: the partitions that may share a transaction.
     ///   - metrics: gets the figures of commits.
     ///   - tracer: gets the spans of events; nil for none.
     public init(
         pool: ConnectionPool, options: ConnectionOptions, partitions: Int, clock: SharedClock, policy: M.Policy,
-        cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), metrics: Metrics = Metrics(),
-        tracer: Tracer? = nil,
-        logger: Logger
+        cacheBytes: Int = 256 << 20, limits: StallLimits = StallLimits(), placement: LogPlacement = .oneDatabase,
+        metrics: Metrics = Metrics(), tracer: Tracer? = nil, logger: Logger
     ) {
         let member = UUID()
         let wakeUps = WakeUpSender(pool: pool, sender: member, logger: logger)
@@ -58,7 +58,8 @@ public final class DurableRuntime<M: Machine>: Service {
         settlingTime = limits.settling
         let engine = BatchEngine<M>(
             partitions: partitions, pool: pool, clock: clock, policy: policy, wakeUps: wakeUps, budget: budget,
-            metrics: metrics, tracer: tracer, logger: logger)
+            limits: .init(placement, connections: pool.metrics.size), placement: placement, metrics: metrics,
+            tracer: tracer, logger: logger)
         self.engine = engine
         cursors = CursorWatch { partition in
             let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]

@@ -43,6 +43,8 @@ actor LeaseKeeper<M: Machine> {
     /// The interval of the search for idempotency answers older than 24 h.
     static var sweepInterval: Duration { .seconds(600) }
     static var sweepLimit: Int { 5000 }
+    /// The interval of the looks at the shards of Citus.
+    static var placementInterval: Duration { .seconds(10) }
 
     /// A connection of its own, so that waiting batches in the shared pool can't delay renewals.
     nonisolated let pool: ConnectionPool
@@ -65,6 +67,8 @@ actor LeaseKeeper<M: Machine> {
     private var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
+    /// The last look at the shards.
+    private var placed = ContinuousClock.now
 
     var owned: Set<Int> { Set(leases.keys) }
 
@@ -98,6 +102,7 @@ actor LeaseKeeper<M: Machine> {
     /// keeps its other partitions, and takes no more while there are other members. It also leaves partitions to newer
     /// members whose states it can't read.
     private func round() async throws {
+        try await readPlacement()
         halted = await engine.halted.mapValues(\.isOfState)
         // Older members may have been alive meanwhile.
         if !isCurrent { oldestMember = nil }
@@ -143,6 +148,17 @@ actor LeaseKeeper<M: Machine> {
         try await chooseForms(members)
     }
 
+    private var placement: LogPlacement { engine.placement.withLock(\.self) }
+
+    /// Reads the placement again from time to time: an operator may have split a shard. A batch of partitions that no longer
+    /// share a shard fails, and then runs alone.
+    private func readPlacement() async throws {
+        guard placement.isDistributed, placed + Self.placementInterval < .now else { return }
+        let new = try await LogPlacement.read(pool)
+        engine.placement.withLock { $0 = new }
+        placed = .now
+    }
+
     /// Whether another member can read more states of a partition than this program.
     private static func isForNewer(_ newestState: Int, _ members: Membership) -> Bool {
         M.version < min(newestState, members.newest)
@@ -176,17 +192,21 @@ actor LeaseKeeper<M: Machine> {
         let mayRaise = oldestMember.map { $0.since.duration(to: .now) >= updatePatience } ?? false
         let others = leases.filter { $0.value.form > oldest || $0.value.form < oldest && mayRaise }.keys.sorted()
         guard !others.isEmpty else { return }
-        let changed = try await pool.execute(
-            Statements.setForms, .int4s(others.map { Int32($0) }), .text(M.name), .uuid(member), .int4(Int32(oldest)))
-        // The next round changes those that a batch holds at this moment.
-        for (partition, newestState) in try changed.decode((Int, Int).self) {
-            leases[partition]?.form = oldest
-            leases[partition]?.changes += 1
-            leases[partition]?.newestState = newestState
+        var count = 0
+        for group in placement.groups(of: others) {
+            let changed = try await pool.execute(
+                Statements.setForms, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member),
+                .int4(Int32(oldest)))
+            // The next round changes those that a batch holds at this moment.
+            for (partition, newestState) in try changed.decode((Int, Int).self) {
+                leases[partition]?.form = oldest
+                leases[partition]?.changes += 1
+                leases[partition]?.newestState = newestState
+            }
+            count += changed.count
         }
         logger.info(
-            "set form of states",
-            metadata: [LogKey.version: "\(oldest)", LogKey.count: "\(changed.count)"])
+            "set form of states", metadata: [LogKey.version: "\(oldest)", LogKey.count: "\(count)"])
     }
 
     /// Takes note that the states of a partition have no newer form than this.
@@ -219,24 +239,28 @@ actor LeaseKeeper<M: Machine> {
     /// batch must not delay the leases of other partitions.
     private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
         do {
-            // A pipeline is one transaction, so the limit ends with it.
             return try await pool.execute([
+                Query(engine.statements.begin),
+                // The limit ends with the transaction.
                 Query(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
-                Query(statement, parameters),
-            ])[1]
+                Query(statement, parameters), Query(engine.statements.commit),
+            ])[2]
         } catch  where error.isLockTimeout {
             engine.inboxes[partition].progress.failed(.heldUp)
             return nil
         }
     }
 
-    /// Renews all leases in one statement. Those that a batch holds at this moment, and lost ones, follow one by one.
+    /// Renews all leases of a shard in one statement. Those that a batch holds at this moment, and lost ones, follow one by
+    /// one.
     private func renewAll() async throws {
-        guard !leases.isEmpty else { return }
-        let rows = try await pool.execute(
-            Statements.renewFree, .int4s(leases.keys.map { Int32($0) }), .text(M.name), .uuid(member),
-            .double(Self.term), .bool(M.ownsLimits))
-        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+        var renewed: [Int: Int] = [:]
+        for group in placement.groups(of: leases.keys) {
+            let rows = try await pool.execute(
+                Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member),
+                .double(Self.term), .bool(M.ownsLimits))
+            for (partition, newestState) in try rows.decode((Int, Int).self) { renewed[partition] = newestState }
+        }
         for partition in leases.keys.sorted() {
             if let newestState = renewed[partition] {
                 note(partition, newestState: newestState)

@@ -11,6 +11,15 @@ import Timeline
 struct CommitFailure: Error, Sendable {
     let error: PostgresError
     let dataQueries: Int
+
+    /// Whether the server certainly did not commit.
+    ///
+    /// Citus commits on a worker before it answers. If the worker's answer is lost, the COMMIT fails with an internal error,
+    /// though the worker may have committed.
+    var isCertain: Bool {
+        guard error.sqlState == "XX000", case .server(let failure) = error else { return error.isCertain }
+        return failure.queryIndex != dataQueries + 1
+    }
 }
 
 extension PartitionMachine {
@@ -118,11 +127,11 @@ extension PartitionMachine {
             let failure = error as? CommitFailure
             let cause = failure?.error ?? error as? PostgresError
             // Before the commit was sent, or after it was refused. The look finds out why.
-            if input.assumption != nil, failure?.error.isCertain ?? true {
+            if input.assumption != nil, failure?.isCertain ?? true {
                 assumptions.failed()
                 return look(instead: attempt)
             }
-            if let cause, !cause.isInputFault, !cause.isCertain {
+            if let cause, !cause.isInputFault, !(failure?.isCertain ?? cause.isCertain) {
                 // A server that shuts down may have committed before its error. Only the cursor row shows the result.
                 self.phase = .settling(attempt, done, headBefore: input.head, name: name)
                 return forget() + [

@@ -43,7 +43,7 @@ extension DurableService {
     public func migrate(_ configuration: ServiceConfiguration, logger: Logger) async throws {
         try await configuration.migrate(logger) { connection in
             try await RuntimeSchema.migrate(
-                service: Self.name, connection, partitions: configuration.partitions,
+                service: Self.name, connection, partitions: configuration.partitions, shards: configuration.shards,
                 rolePassword: try configuration.rolePassword.read(), roles: configuration.roles, version: Rules.version,
                 more: try Self.migrations(), logger: logger)
             // The service that registers devices also gives them their orders.
@@ -69,14 +69,16 @@ extension DurableService {
         _ configuration: ServiceConfiguration, policy: Rules.Policy, tokenIssuer: String = TokenIssuer.service,
         logger: Logger, build: (ServiceParts<Rules>, inout RouteTable) async throws -> [any Service]
     ) async throws {
-        // Each statement names one partition, so a generic plan is as good as one for the values.
+        // Each statement names its partitions, so a generic plan is as good as one for the values. Citus needs the
+        // values to choose the shard.
         let base = try await ServiceBase.open(
-            Self.name, configuration, tokenIssuer: tokenIssuer, settings: ["plan_cache_mode": "force_generic_plan"],
+            Self.name, configuration, tokenIssuer: tokenIssuer,
+            settings: { $0.isDistributed ? [:] : ["plan_cache_mode": "force_generic_plan"] },
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
-            policy: policy, cacheBytes: configuration.stateCacheBytes, metrics: base.metrics, tracer: base.tracer,
-            logger: logger)
+            policy: policy, cacheBytes: configuration.stateCacheBytes, placement: base.placement,
+            metrics: base.metrics, tracer: base.tracer, logger: logger)
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, updates: runtime.updates, logger: logger)
         let parts = ServiceParts(runtime: runtime, commands: Commands(runtime), tail: tail, base: base)

@@ -16,6 +16,8 @@ public struct ServiceBase: Sendable {
     public let configuration: ServiceConfiguration
     /// For connections outside the pool.
     public let options: ConnectionOptions
+    /// The partitions that commit together.
+    let placement: LogPlacement
     public let pool: ConnectionPool
     /// The suite's time, virtual or real.
     public let clock: SharedClock
@@ -44,17 +46,16 @@ public struct ServiceBase: Sendable {
     ///
     /// - Parameters:
     ///   - tokenIssuer: the service that issues the tokens of devices.
-    ///   - settings: settings of PostgreSQL for each connection.
+    ///   - settings: returns the settings of PostgreSQL for each connection.
     ///   - migrators: those of the log and of the service's schemas.
     public static func open(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
-        settings: [String: String] = [:],
-        migrators: [Migrator], logger: Logger
+        settings: (LogPlacement) -> [String: String] = { _ in [:] }, migrators: [Migrator], logger: Logger
     ) async throws -> ServiceBase {
         let certificate = try configuration.certificate.certificate(logger: logger)
-        let options = try options(name, configuration, settings)
-        let connection = try await Connection.open(options, logger: logger)
-        try await verify(connection, configuration, migrators)
+        let connection = try await Connection.open(try options(name, configuration, [:]), logger: logger)
+        let placement = try await verify(connection, configuration, migrators)
+        let options = try options(name, configuration, settings(placement))
         let clock = SharedClock()
         let asked = ContinuousClock.now
         let row = try await connection.execute(Query(SharedClock.read, rowsExpected: 1))[0]
@@ -69,7 +70,7 @@ public struct ServiceBase: Sendable {
         let failures = FailedCredentials(
             perSecond: configuration.failedCredentials, metrics: metrics, refused: refused)
         return ServiceBase(
-            name: name, configuration: configuration, options: options,
+            name: name, configuration: configuration, options: options, placement: placement,
             pool: ConnectionPool(options, size: configuration.databasePoolSize, metrics: metrics, logger: logger),
             clock: clock, tokenIssuer: tokenIssuer, failures: failures, refused: refused, incarnation: incarnation,
             migrators: migrators, certificate: certificate, metrics: metrics, tracer: exporter.map { _ in tracer },
@@ -88,7 +89,7 @@ public struct ServiceBase: Sendable {
         _ options: ConnectionOptions, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
     ) async throws {
         let connection = try await Connection.open(options, logger: logger)
-        try await verify(connection, configuration, migrators)
+        _ = try await verify(connection, configuration, migrators)
         await connection.close()
     }
 
@@ -102,13 +103,16 @@ public struct ServiceBase: Sendable {
     }
 
     /// Checks the log and the schemas. A program that does not fit could write wrong data, so it ends at once.
+    ///
+    /// - Returns: the partitions that commit together.
     private static func verify(
         _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator]
-    ) async throws {
+    ) async throws -> LogPlacement {
         try await LogSchema.verify(connection, partitions: configuration.partitions)
         for migrator in migrators {
             if let problem = try await migrator.fault(on: connection) { throw PostgresError.migration(problem) }
         }
+        return try await LogPlacement.read(connection)
     }
 
     /// Runs the loops and the server.

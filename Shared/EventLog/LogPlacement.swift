@@ -1,0 +1,46 @@
+public import Postgres
+
+/// The shard of each partition, if Citus distributes the log.
+///
+/// A transaction of partitions of one shard commits on one node. With partitions of two shards, it would need a two-phase
+/// commit. Rows of a partition stay together, so a move of a shard changes nothing here. Only a split does.
+public struct LogPlacement: Sendable, Equatable {
+    /// The log is in one database: all partitions commit together.
+    public static let oneDatabase = LogPlacement(shards: [])
+
+    /// The id of the shard of each partition; empty without Citus.
+    public let shards: [Int]
+
+    /// - Parameter shards: the id of the shard of each partition; empty without Citus.
+    public init(shards: [Int]) { self.shards = shards }
+
+    /// Whether Citus distributes the log.
+    public var isDistributed: Bool { !shards.isEmpty }
+
+    /// Returns the id of the shard of a partition; 0 without Citus.
+    public func shard(of partition: Int) -> Int { shards.indices.contains(partition) ? shards[partition] : 0 }
+
+    /// Returns the partitions in order, those that commit together in one list.
+    public func groups(of partitions: some Sequence<Int>) -> [[Int]] {
+        Dictionary(grouping: partitions.sorted(), by: shard).values.sorted { $0[0] < $1[0] }
+    }
+
+    private static let read = Statement(
+        """
+        SELECT get_shard_id_for_distribution_column('bus.partitions', n)
+        FROM bus.settings, generate_series(0, partitions - 1) AS n ORDER BY n
+        """)
+
+    /// Reads the placement of a log that Citus may distribute.
+    public static func read(_ pool: ConnectionPool) async throws(PostgresError) -> LogPlacement {
+        LogPlacement(shards: try await pool.execute(read).decode(Int.self))
+    }
+
+    /// Reads the placement. Without Citus it is ``oneDatabase``.
+    ///
+    /// - Throws: ``CitusError`` if Citus is there, but can't be used.
+    public static func read(_ connection: Connection) async throws -> LogPlacement {
+        guard try await LogDistribution.isDistributed(connection) else { return .oneDatabase }
+        return LogPlacement(shards: try await connection.execute(read).decode(Int.self))
+    }
+}
