@@ -22,8 +22,8 @@ extension LogQueries {
     // Retention leaves a base snapshot when it drops events.
     private static let known = Statement(
         """
-        SELECT EXISTS (SELECT FROM bus.events WHERE partition = $1 AND key = $2)
-            OR EXISTS (SELECT FROM bus.snapshots WHERE partition = $1 AND key = $2)
+        SELECT EXISTS (SELECT 1 FROM bus.events WHERE partition = $1 AND key = $2)
+            OR EXISTS (SELECT 1 FROM bus.snapshots WHERE partition = $1 AND key = $2)
         """)
 
     /// Returns whether the log has, or had, an event of an aggregate.
@@ -48,10 +48,12 @@ extension LogQueries {
         let (extreme, offset) = order == .oldest ? ("min", "s.log_offset + 1") : ("max", "s.log_offset")
         return Statement(
             """
-            SELECT \(extreme)(e.time) FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
-            CROSS JOIN LATERAL (
-                SELECT e.time FROM bus.events AS e
-                WHERE e.partition = s.partition AND e.log_offset = \(offset) LIMIT 1) AS e
+            SELECT \(extreme)(n.time) FROM (
+                SELECT (
+                    SELECT e.time FROM bus.events AS e
+                    WHERE e.partition = p.partition AND e.log_offset = \(offset) LIMIT 1) AS time
+                FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
+                JOIN bus.partitions AS p ON p.partition = s.partition) AS n
             """)
     }
 

@@ -12,18 +12,22 @@ public struct LogQueries: Sendable {
     let pool: ConnectionPool
     /// The number of partitions of the log.
     public let partitions: Int
+    /// The partitions that one query can read.
+    private let placement: LogPlacement
     private let skipIndex: (any SkipIndex)?
     private let search: SearchLimits
 
     /// - Parameters:
+    ///   - placement: the partitions that one query of several can read. Citus needs one for each shard.
     ///   - skipIndex: a skip index for filters without a database index; without it they scan all events.
     ///   - search: the limits of a page with a filter by text.
     public init(
-        pool: ConnectionPool, partitions: Int, skipIndex: (any SkipIndex)? = nil,
-        search: SearchLimits = SearchLimits()
+        pool: ConnectionPool, partitions: Int, placement: LogPlacement = .oneDatabase,
+        skipIndex: (any SkipIndex)? = nil, search: SearchLimits = SearchLimits()
     ) {
         self.pool = pool
         self.partitions = partitions
+        self.placement = placement
         self.skipIndex = skipIndex
         self.search = search
     }
@@ -157,6 +161,26 @@ public struct LogQueries: Sendable {
         _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, limit: Int
     ) async throws(PostgresError) -> (events: [(time: Int, event: Event)], matched: Set<Int>) {
         guard !spans.isEmpty else { return ([], []) }
+        let queries = placement.groups(of: Set(spans.map(\.partition))).map { group in
+            Self.query(spans.filter { group.contains($0.partition) }, filter, order, limit: limit)
+        }
+        var events: [(time: Int, event: Event)] = []
+        var matched: Set<Int> = []
+        for rows in try await pool.execute(queries) {
+            events += try rows.map { row throws(PostgresError) in
+                (try row.decode(Int.self, at: LogReader.columnCount), try LogReader.event(row))
+            }
+            matched.formUnion(try rows.first?.decode([Int].self, at: LogReader.columnCount + 1) ?? [])
+        }
+        guard queries.count > 1 else { return (events, matched) }
+        func place(_ found: (time: Int, event: Event)) -> (Int, Int, Int) {
+            (found.time, found.event.partition, found.event.offset)
+        }
+        events.sort { order == .oldest ? place($0) < place($1) : place($1) < place($0) }
+        return (Array(events.prefix(limit)), matched)
+    }
+
+    private static func query(_ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, limit: Int) -> Query {
         var parameters: [Parameter] = [
             .int4s(spans.map { Int32($0.partition) }), .ints(spans.map(\.low)), .ints(spans.map(\.high)), .int(limit),
         ]
@@ -171,17 +195,14 @@ public struct LogQueries: Sendable {
                 FROM unnest($1::int4[], $2::int8[], $3::int8[]) AS s (partition, low, high)
                 CROSS JOIN LATERAL (
                     SELECT * FROM bus.events AS e
-                    WHERE e.partition = s.partition AND e.log_offset > s.low AND e.log_offset <= s.high\(condition)
+                    WHERE e.partition = s.partition AND e.partition = ANY($1) AND e.log_offset > s.low
+                        AND e.log_offset <= s.high\(condition)
                     ORDER BY e.log_offset \(direction) LIMIT $4) AS e)
             SELECT \(LogReader.columns), (extract(epoch FROM sort_time) * 1000000)::int8,
                 (SELECT array_agg(DISTINCT f.partition::int8) FROM found AS f)
             FROM found
             ORDER BY sort_time \(direction), partition \(direction), log_offset \(direction) LIMIT $4
             """)
-        let rows = try await pool.execute(Query(statement, parameters))
-        let events = try rows.map { row throws(PostgresError) in
-            (try row.decode(Int.self, at: LogReader.columnCount), try LogReader.event(row))
-        }
-        return (events, Set(try rows.first?.decode([Int].self, at: LogReader.columnCount + 1) ?? []))
+        return Query(statement, parameters)
     }
 }

@@ -17,7 +17,7 @@ public struct ServiceBase: Sendable {
     /// For connections outside the pool.
     public let options: ConnectionOptions
     /// The partitions that commit together.
-    let placement: LogPlacement
+    public let placement: LogPlacement
     public let pool: ConnectionPool
     /// The suite's time, virtual or real.
     public let clock: SharedClock

@@ -81,7 +81,8 @@ public struct Ops: ServiceProgram {
                 logger: logger)
             var table = RouteTable()
             Self.addRoutes(
-                to: &table, pool: pool, reads: reads?.pool, tail: tail, metrics: metrics, parked: parked)
+                to: &table, pool: pool, reads: reads?.pool, tail: tail, placement: base.placement, metrics: metrics,
+                parked: parked)
             try await base.run(
                 &table, first: updates, updates: updates, tail: tail, checks: [reads?.check].compactMap(\.self),
                 loops: [
@@ -107,11 +108,13 @@ public struct Ops: ServiceProgram {
     ///   - search: the limits of a page with a filter by text.
     static func addRoutes(
         to table: inout RouteTable, pool: ConnectionPool, reads: ConnectionPool? = nil, tail: LogTail,
-        metrics: Metrics, parked: ParkedRoutes, search: SearchLimits = SearchLimits()
+        placement: LogPlacement = .oneDatabase, metrics: Metrics, parked: ParkedRoutes,
+        search: SearchLimits = SearchLimits()
     ) {
         let reads = reads ?? pool
         let store = OpsStore(pool: reads)
-        let queries = LogQueries(pool: reads, partitions: tail.partitions, skipIndex: store, search: search)
+        let queries = LogQueries(
+            pool: reads, partitions: tail.partitions, placement: placement, skipIndex: store, search: search)
         EventRoutes(queries: queries, store: store, tail: tail, metrics: metrics).add(to: &table)
         StateRoutes(queries: queries, store: store).add(to: &table)
         LogRoutes(queries: queries, store: store).add(to: &table)

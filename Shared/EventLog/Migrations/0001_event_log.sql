@@ -365,7 +365,7 @@ DECLARE
     log_day date;
 BEGIN
     FOR log_day IN SELECT d.day FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching LOOP
-        IF EXISTS (SELECT FROM bus.events AS e WHERE e.day = log_day) THEN RETURN NEXT log_day; END IF;
+        IF EXISTS (SELECT 1 FROM bus.events AS e WHERE e.day = log_day) THEN RETURN NEXT log_day; END IF;
     END LOOP;
 END $$;
 

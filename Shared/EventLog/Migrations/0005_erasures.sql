@@ -106,7 +106,7 @@ BEGIN
     END LOOP;
     DELETE FROM bus.snapshots AS b WHERE b.partition = erased_partition AND b.key = erased_key AND NOT b.is_base;
 
-    UPDATE bus.erasures AS r SET erased_at = clock_timestamp(), waits_for = NULL, events = r.events + changed
+    UPDATE bus.erasures AS r SET erased_at = statement_timestamp(), waits_for = NULL, events = r.events + changed
     WHERE r.partition = erased_partition AND r.key = erased_key;
     RETURN NULL;
 END $$;

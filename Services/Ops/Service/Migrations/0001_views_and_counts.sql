@@ -264,26 +264,29 @@ CREATE FUNCTION ops.count_events(only_partition integer, max_events integer) RET
 -- A large log makes the estimates high, but batches are too small for compiled plans.
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog SET jit = off AS $$
 DECLARE
+    bounds record;
     partitions integer[];
     lows bigint[];
     highs bigint[];
     counted bigint;
     types text[];
 BEGIN
+    -- A statement of its own, because Citus locks no rows in a statement that reads several shards.
+    SELECT array_agg(p.partition) AS partitions, array_agg(p.head) AS heads, array_agg(coalesce(t.dropped_to, 0)) AS dropped
+    INTO bounds
+    FROM bus.partitions AS p LEFT JOIN bus.retention AS t USING (partition)
+    WHERE only_partition IS NULL OR p.partition = only_partition;
     -- The offsets start after dropped events. They can be uncounted if the log was restored without this schema.
     SELECT array_agg(s.partition), array_agg(s.low), array_agg(s.high), sum(s.high - s.low)
     INTO partitions, lows, highs, counted
     FROM (
         SELECT b.partition, b.low, least(b.head, b.low + greatest(least(max_events, 50000) / count(*) OVER (), 1)) AS high
         FROM (
-            SELECT l.partition, l.head, greatest(l.log_offset, coalesce(t.dropped_to, 0)) AS low
-            FROM (
-                SELECT r.partition, r.log_offset, p.head
-                FROM bus.readers AS r JOIN bus.partitions AS p USING (partition)
-                WHERE r.reader = 'ops' AND p.head > r.log_offset
-                    AND (only_partition IS NULL OR r.partition = only_partition)
-                FOR UPDATE OF r SKIP LOCKED) AS l
-            LEFT JOIN bus.retention AS t USING (partition)) AS b
+            SELECT r.partition, p.head, greatest(r.log_offset, p.dropped_to) AS low
+            FROM bus.readers AS r
+            JOIN unnest(bounds.partitions, bounds.heads, bounds.dropped) AS p (partition, head, dropped_to) USING (partition)
+            WHERE r.reader = 'ops' AND p.head > r.log_offset
+            FOR UPDATE OF r SKIP LOCKED) AS b
         WHERE b.head > b.low) AS s;
     IF partitions IS NULL THEN RETURN 0; END IF;
 
@@ -557,10 +560,12 @@ CREATE FUNCTION ops.prune_counts() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 DECLARE
     oldest date;
+    dropped record;
     minutes bigint;
     types bigint;
     pushes bigint;
 BEGIN
+    SELECT array_agg(r.partition) AS partitions, array_agg(r.dropped_to) AS offsets INTO dropped FROM bus.retention AS r;
     SELECT min(d.day) INTO oldest FROM bus.days() AS d WHERE d.is_attached AND NOT d.is_detaching;
     DELETE FROM ops.counts_minutes AS c
     WHERE c.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.counts_minutes AS o WHERE o.day < oldest LIMIT 20000));
@@ -568,12 +573,12 @@ BEGIN
     DELETE FROM ops.counts AS c WHERE c.width <> 60 AND c.day < oldest;
     DELETE FROM ops.block_types AS t
     WHERE t.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM bus.retention AS r
+        SELECT o.ctid FROM unnest(dropped.partitions, dropped.offsets) AS r (partition, dropped_to)
         JOIN ops.block_types AS o ON o.partition = r.partition AND o.block < r.dropped_to / 512 LIMIT 20000));
     GET DIAGNOSTICS types = ROW_COUNT;
-    DELETE FROM ops.blocks AS o USING bus.retention AS r
+    DELETE FROM ops.blocks AS o USING unnest(dropped.partitions, dropped.offsets) AS r (partition, dropped_to)
     WHERE o.partition = r.partition AND o.block < r.dropped_to / 512;
-    DELETE FROM ops.block_groups AS b USING bus.retention AS r
+    DELETE FROM ops.block_groups AS b USING unnest(dropped.partitions, dropped.offsets) AS r (partition, dropped_to)
     WHERE b.partition = r.partition AND b.block_group < r.dropped_to / 32768;
     DELETE FROM ops.known_pushes AS p
     WHERE p.ctid = ANY (ARRAY(SELECT o.ctid FROM ops.known_pushes AS o WHERE o.day < oldest LIMIT 20000));

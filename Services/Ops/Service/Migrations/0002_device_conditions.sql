@@ -33,9 +33,8 @@ END;
 -- The registered devices get the conditions of a new device if the log has their registration, then the latest ones that
 -- the log has. This reads the log once.
 UPDATE ops.known_devices AS d SET locked = false, low_power_mode = false, charging = false, battery_level = 1
-WHERE EXISTS (
-    SELECT FROM bus.events AS e
-    WHERE e.partition = d.partition AND e.key = d.key AND e.type = 'lifecycle.device.registered');
+WHERE (d.partition, d.key) IN (
+    SELECT e.partition, e.key COLLATE "C" FROM bus.events AS e WHERE e.type = 'lifecycle.device.registered');
 DO $$ BEGIN
     PERFORM ops.update_known_conditions(
         array_agg(r.partition), array_agg(coalesce(t.dropped_to, 0)), array_agg(r.log_offset))

@@ -20,6 +20,28 @@ enum OpsSchema {
         ]
     }
 
+    // Citus reads the events of a batch partition by partition: it can't do so in a join with a list of partitions.
+    private static let batchByPartition = """
+        CREATE OR REPLACE FUNCTION ops.batch(partitions integer[], lows bigint[], highs bigint[])
+        RETURNS TABLE (
+            partition integer, log_offset bigint, day date, id uuid, source text, type text, key text, app text,
+            "time" bigint, data json)
+        LANGUAGE plpgsql STABLE SET search_path = pg_catalog AS $$
+        #variable_conflict use_column
+        DECLARE
+            number integer;
+            low bigint;
+            high bigint;
+        BEGIN
+            FOR number, low, high IN SELECT s.number, s.low, s.high
+                FROM unnest(partitions, lows, highs) AS s (number, low, high) LOOP
+                RETURN QUERY SELECT e.partition, e.log_offset, e.day, e.id, e.source, e.type, e.key COLLATE "C",
+                    e.app COLLATE "C", e.time, e.data
+                FROM bus.events AS e WHERE e.partition = number AND e.log_offset > low AND e.log_offset <= high;
+            END LOOP;
+        END $$
+        """
+
     /// Returns the migrator, which updates the schema or compares it with this program.
     static func migrator() throws -> Migrator { Migrator(schema: "ops", migrations: try migrations()) }
 
@@ -28,6 +50,7 @@ enum OpsSchema {
         _ connection: Connection, dashboardsPassword: String?, roles: LogRoles = .standard, logger: Logger
     ) async throws {
         _ = try await migrator().apply(on: connection, logger: logger)
+        if try await LogDistribution.isDistributed(connection) { try await connection.script(batchByPartition) }
         let (ops, dashboards) = (roles.operators, roles.dashboards)
         try await LogSchema.grant(
             role: dashboards, password: dashboardsPassword,

@@ -10,7 +10,7 @@ extension OpsStore {
     private static let devices = Statement(
         """
         SELECT d.key, d.profile, d.fleet, d.powered, d.registered_at, d.locked, d.low_power_mode, d.charging, d.battery_level
-        FROM bus.partitions AS p CROSS JOIN LATERAL (
+        FROM \(partitions) AS p CROSS JOIN LATERAL (
             SELECT * FROM ops.known_devices AS d
             WHERE d.partition = p.partition AND d.key > $1 AND d.key >= $2
                 -- '~' sorts after every character of a name.
@@ -27,7 +27,7 @@ extension OpsStore {
         """)
     private static let apps = Statement(
         """
-        SELECT a.key, a.app, a.state, a.since FROM bus.partitions AS p
+        SELECT a.key, a.app, a.state, a.since FROM \(partitions) AS p
         JOIN ops.known_apps AS a ON a.partition = p.partition AND a.key = ANY($1)
         ORDER BY a.key COLLATE "C", a.app COLLATE "C"
         """)
@@ -46,29 +46,43 @@ extension OpsStore {
         return page
     }
 
-    // A new device may be missing in the table for a second: the log has its registration.
     private static let members = Statement(
         """
-        SELECT k.key FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
+        SELECT k.key, d.key IS NOT NULL, d.fleet = ANY($3) AND NOT d.built_in
+        FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
         LEFT JOIN ops.known_devices AS d ON d.partition = k.partition AND d.key = k.key
-        LEFT JOIN LATERAL (
-            SELECT e.data #>> '{registration,fleet}' AS fleet,
-                e.data #>> '{registration,simulate}' IS NOT NULL AS built_in
-            FROM bus.events AS e
-            WHERE d.key IS NULL AND e.partition = k.partition AND e.key = k.key AND e.type = ANY($4)
-            ORDER BY e.log_offset DESC LIMIT 1) AS r ON true
-        WHERE coalesce(d.fleet, r.fleet) = ANY($3) AND NOT coalesce(d.built_in, r.built_in)
+        """)
+    // A new device may be missing in the table for a second: the log has its registration.
+    private static let newMembers = Statement(
+        """
+        SELECT n.key FROM (
+            SELECT k.key, (
+                SELECT e.data -> 'registration' FROM bus.events AS e
+                WHERE e.partition = p.partition AND e.key = k.key AND e.type = ANY($4)
+                ORDER BY e.log_offset DESC LIMIT 1) AS registration
+            FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
+            JOIN bus.partitions AS p ON p.partition = k.partition) AS n
+        WHERE n.registration ->> 'fleet' = ANY($3) AND n.registration -> 'simulate' IS NULL
         """)
 
     /// Returns those of some devices that belong to one of these fleets and are not built-in.
     func members(
         of fleets: [String], among devices: [AggregateKey], partitions: Int
     ) async throws(PostgresError) -> [AggregateKey] {
+        func parameters(_ devices: [AggregateKey]) -> [Parameter] {
+            [
+                .int4s(devices.map { Int32($0.partition(of: partitions)) }), .texts(devices.map(\.description)),
+                .texts(fleets),
+            ]
+        }
+        let known = try await pool.execute(Self.members, parameters(devices)).decode((AggregateKey, Bool, Bool?).self)
+        let members = known.filter { $0.2 == true }.map(\.0)
+        let new = known.filter { !$0.1 }.map(\.0)
+        guard !new.isEmpty else { return members }
         let registrations = [LifecycleEvent.DeviceRegistered.type, LifecycleEvent.DeviceUpdated.type]
-        return try await pool.execute(
-            Self.members, .int4s(devices.map { Int32($0.partition(of: partitions)) }),
-            .texts(devices.map(\.description)), .texts(fleets), .texts(registrations)
-        ).decode(AggregateKey.self)
+        return members
+            + (try await pool.execute(Self.newMembers, parameters(new) + [.texts(registrations)]).decode(
+                AggregateKey.self))
     }
 
     /// Returns a page of devices by name.

@@ -21,8 +21,8 @@ extension OpsStore {
         """)
     private static let isWanted = """
         e.partition = $1 AND e.log_offset > $2 AND e.log_offset <= $3 AND e.time >= $4 AND e.time < $5
-            AND ($6::text IS NULL OR EXISTS (
-                SELECT FROM ops.known_devices AS k WHERE k.partition = e.partition AND k.key = e.key AND k.fleet = $6))
+            AND ($6::text IS NULL OR e.key IN (
+                SELECT k.key FROM ops.known_devices AS k WHERE k.partition = $1 AND k.fleet = $6))
         """
     private static let facts = Statement(
         """
@@ -33,7 +33,7 @@ extension OpsStore {
     // One scan per partition, because the index begins with it.
     private static let devicesOfFleet = Statement(
         """
-        SELECT d.key, d.time_zone FROM bus.partitions AS p JOIN ops.known_devices AS d USING (partition)
+        SELECT d.key, d.time_zone FROM \(partitions) AS p JOIN ops.known_devices AS d USING (partition)
         WHERE ($1::text IS NULL OR d.fleet = $1) AND d.registered_at < $2
         """)
     private static let appsOfFleet = Statement(
@@ -44,31 +44,39 @@ extension OpsStore {
     // The latest change of a state before the range. An app that was only installed does not run.
     private static let earlierStates = Statement(
         """
-        SELECT a.key, a.app, s.state FROM unnest($1::int4[], $2::text[], $3::text[]) AS a (partition, key, app)
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered') THEN NULL
-                ELSE coalesce(e.data ->> 'state', 'notRunning') END AS state
-            FROM bus.events AS e
-            WHERE e.partition = a.partition AND e.key = a.key AND e.time < $4
-                AND (e.app = a.app AND e.type LIKE 'lifecycle.app.%' AND (e.data ->> 'state' IS NOT NULL
-                        OR e.type = 'lifecycle.app.uninstalled')
-                    OR e.type = 'lifecycle.device.deregistered')
-            ORDER BY e.log_offset DESC LIMIT 1) AS s
+        SELECT s.key, s.app, nullif(s.state, '') FROM (
+            SELECT a.key, a.app, (
+                SELECT CASE WHEN e.type IN ('lifecycle.app.uninstalled', 'lifecycle.device.deregistered') THEN ''
+                    ELSE coalesce(e.data ->> 'state', 'notRunning') END
+                FROM bus.events AS e
+                WHERE e.partition = p.partition AND e.key = a.key AND e.time < $4
+                    AND (e.app = a.app AND e.type LIKE 'lifecycle.app.%' AND (e.data ->> 'state' IS NOT NULL
+                            OR e.type = 'lifecycle.app.uninstalled')
+                        OR e.type = 'lifecycle.device.deregistered')
+                ORDER BY e.log_offset DESC LIMIT 1) AS state
+            FROM unnest($1::int4[], $2::text[], $3::text[]) AS a (partition, key, app)
+            JOIN bus.partitions AS p ON p.partition = a.partition) AS s
+        WHERE s.state IS NOT NULL
         """)
     private static let earlierInstallations = Statement(
         """
         SELECT a.key, a.app FROM unnest($1::int4[], $2::text[], $3::text[]) AS a (partition, key, app)
+        JOIN bus.partitions AS p ON p.partition = a.partition
         WHERE EXISTS (
-            SELECT FROM bus.events AS e WHERE e.partition = a.partition AND e.key = a.key AND e.time < $4 AND e.app = a.app
+            SELECT 1 FROM bus.events AS e WHERE e.partition = p.partition AND e.key = a.key AND e.time < $4 AND e.app = a.app
                 AND e.type = 'lifecycle.app.installed')
         """)
     private static let earlierNetworks = Statement(
         """
-        SELECT d.key, n.kind FROM unnest($1::int4[], $2::text[]) AS d (partition, key) CROSS JOIN LATERAL (
-            SELECT e.data #>> '{network,kind}' AS kind FROM bus.events AS e
-            WHERE e.partition = d.partition AND e.key = d.key AND e.time < $3 AND e.type = 'transfer.device.updated'
-                AND e.data #>> '{network,kind}' IS NOT NULL
-            ORDER BY e.log_offset DESC LIMIT 1) AS n
+        SELECT n.key, n.kind FROM (
+            SELECT d.key, (
+                SELECT e.data #>> '{network,kind}' FROM bus.events AS e
+                WHERE e.partition = p.partition AND e.key = d.key AND e.time < $3 AND e.type = 'transfer.device.updated'
+                    AND e.data #>> '{network,kind}' IS NOT NULL
+                ORDER BY e.log_offset DESC LIMIT 1) AS kind
+            FROM unnest($1::int4[], $2::text[]) AS d (partition, key)
+            JOIN bus.partitions AS p ON p.partition = d.partition) AS n
+        WHERE n.kind IS NOT NULL
         """)
 
     /// Returns the parts of the log that have all events of a time range, as far as they are counted.

@@ -29,7 +29,7 @@ extension OpsStore {
             CASE WHEN v.verdict <> 'pending' THEN ops.push_why(v.verdict, p.status, p.wait)
                 WHEN p.status LIKE 'Stored%' THEN 'Still stored' WHEN p.status LIKE 'Held%' THEN 'Still held'
                 ELSE 'Still under way' END AS why
-        FROM bus.partitions AS b CROSS JOIN LATERAL (
+        FROM \(partitions) AS b CROSS JOIN LATERAL (
             SELECT * FROM ops.known_pushes AS p
             WHERE p.partition = b.partition AND p.sent_at >= $1 AND p.sent_at < $2 AND ($3::text IS NULL OR p.fleet = $3)
                 AND p.status NOT LIKE 'Refused%'

@@ -43,7 +43,7 @@ struct PushSearch {
     init(_ query: PushQuery, partitions: Int) {
         let lateAfter = bind(.int(query.lateAfter))
         let limit = bind(.int(query.limit + 1))
-        var source = "bus.partitions"
+        var source = OpsStore.partitions
         var conditions = ["p.partition = b.partition"]
         if let device = query.device {
             let key = AggregateKey.device(device)
@@ -75,7 +75,7 @@ struct PushSearch {
     init(_ notification: String, lateAfter: Int) {
         let lateAfter = bind(.int(lateAfter))
         let conditions = ["p.partition = b.partition", "p.notification = \(bind(.text(notification)))"]
-        sql = Self.sql(from: "bus.partitions", conditions, lateAfter, "1")
+        sql = Self.sql(from: OpsStore.partitions, conditions, lateAfter, "1")
     }
 
     private static let refused = "p.status LIKE 'Refused%'"

@@ -22,7 +22,7 @@ extension OpsStore {
                         THEN lower(split_part(c.label, ' ', 1)) ELSE split_part(c.type, '.', 1) END END AS series
                 FROM (
                     SELECT (c.start - $2) / $4 AS point, c.type, c.label, sum(c.events) AS events, sum(c.amount) AS amount
-                    FROM bus.partitions AS p CROSS JOIN LATERAL (
+                    FROM \(partitions) AS p CROSS JOIN LATERAL (
                         SELECT * FROM ops.counts AS c
                         WHERE c.partition = p.partition AND c.width = $1 AND c.start >= $2 AND c.start < $3
                             AND \(condition)

@@ -11,6 +11,9 @@ struct OpsStore: Sendable {
     /// and next deadline.
     typealias StateDigest = (AggregateKey, [UInt8], Int, Int, Int, Instant?)
 
+    /// The partitions of the log, each once. The tables of `ops` stay on the coordinator of Citus, and a query of one node
+    /// has no table of the shards.
+    static let partitions = "(SELECT partition FROM bus.readers WHERE reader = 'ops')"
     /// The maximum number of events that one transaction counts.
     private static let batch: Int32 = 20_000
 

@@ -11,7 +11,8 @@ CREATE TABLE transfer.erased_files (
 -- Deletes the uploads of a device whose history is erased, and notes the files of its apps and tasks. Sweeps remove the
 -- files. The caller is the owner of the log, whose events still have their data.
 CREATE FUNCTION transfer.erase_device(erased_partition integer, erased_key text, up_to bigint, requested_at timestamptz)
-RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $$
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
     UPDATE transfer.uploads AS u
     SET epoch = u.epoch + 1, is_deleted = true, is_erased = true, expires_at = least(u.expires_at, now()),
         metadata = NULL, concatenation = NULL, content_type = NULL
@@ -28,6 +29,6 @@ RETURNS void LANGUAGE sql SET search_path = pg_catalog AS $$
             CASE e.type WHEN 'transfer.task.created' THEN e.data -> 'body' ELSE e.data -> 'file' END -> 'pieces') AS piece
     )
     INSERT INTO transfer.erased_files (partition, name)
-    SELECT erased_partition, found.name FROM found WHERE found.name <> '' ON CONFLICT DO NOTHING
-$$;
+    SELECT erased_partition, found.name FROM found WHERE found.name <> '' ON CONFLICT DO NOTHING;
+END $$;
 REVOKE ALL ON FUNCTION transfer.erase_device(integer, text, bigint, timestamptz) FROM PUBLIC;

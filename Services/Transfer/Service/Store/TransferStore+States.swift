@@ -12,7 +12,7 @@ extension TransferStore {
         SELECT key, state, machine_version::int8 FROM transfer.states WHERE partition = $1 AND key > $2 ORDER BY key LIMIT $3
         """)
 
-    private static let isEmpty = Statement("SELECT NOT EXISTS (SELECT FROM transfer.states)")
+    private static let isEmpty = Statement("SELECT NOT EXISTS (SELECT 1 FROM transfer.states)")
 
     /// Whether no device has a state.
     var isEmpty: Bool {
