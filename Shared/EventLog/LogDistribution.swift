@@ -45,6 +45,11 @@ public enum LogDistribution {
         return true
     }
 
+    /// Returns whether the database has Citus.
+    static func hasCitus(_ connection: Connection) async throws(PostgresError) -> Bool {
+        try await !connection.execute(extensionVersion).isEmpty
+    }
+
     /// Checks that the database has no Citus, or one that can be used.
     ///
     /// - Throws: ``CitusError``, or a `PostgresError`.

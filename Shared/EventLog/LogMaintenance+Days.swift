@@ -123,8 +123,9 @@ extension LogMaintenance {
             try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) FINALIZE")
         } else if day.isAttached {
             try await makeBases(of: day, connection)
-            // CONCURRENTLY does not block appends.
-            try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name) CONCURRENTLY")
+            // CONCURRENTLY does not block appends. Citus does not have it, so appends wait there for a moment.
+            let form = try await LogDistribution.hasCitus(connection) ? "" : " CONCURRENTLY"
+            try await connection.script("ALTER TABLE bus.events DETACH PARTITION bus.\(day.name)\(form)")
         }
         try await connection.script("DROP TABLE bus.\(day.name)")
     }

@@ -20,7 +20,7 @@ public struct LogPosition: Sendable, Hashable, CustomStringConvertible {
 
 extension LogTail {
     // No service has ever returned a position beyond a head, and the heads are read after the client got its position.
-    private static let faults = Statement(
+    static let faults = Statement(
         """
         SELECT s.partition::int8, s.log_offset, p.head
         FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset) JOIN bus.partitions AS p USING (partition)

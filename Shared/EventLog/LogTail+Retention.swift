@@ -1,7 +1,7 @@
 public import Postgres
 
 extension LogTail {
-    private static let dropped = Statement(
+    static let dropped = Statement(
         """
         SELECT EXISTS (
             SELECT 1 FROM unnest($1::int4[], $2::int8[]) AS s (partition, log_offset)
