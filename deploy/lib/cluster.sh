@@ -121,6 +121,8 @@ start_cluster() {
     give_folder "$sockets"
     : | as_owner tee -a "$home/database.log" >/dev/null
     ln -sfn "$home/database.log" "$logs/database.log"
+    # Before the coordinator, whose background work connects to them.
+    if ((${workers:-0} > 0)); then start_workers "$workers" $((100 + 100 * $1)); fi
     local output tries=0
     until launch_postgres "$1"; do
         # Another installation may have taken the port since it was chosen.
@@ -131,6 +133,7 @@ start_cluster() {
     done
     record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its start"
     make_database || fail "cannot create the database"
+    if ((${workers:-0} > 0)); then join_workers "$workers" || fail "cannot add the workers of Citus"; fi
     done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
 }
 
@@ -138,18 +141,21 @@ start_cluster() {
 launch_postgres() {
     choose_database_port
     # A session that is idle in a transaction would block a partition, so it has a timeout.
-    write_as_owner "$home/data/dormouse.conf" <<-CONFIGURATION
-		listen_addresses = '127.0.0.1'
-		port = $database_port
-		unix_socket_directories = '${sockets//\'/\'\'}'
-		unix_socket_permissions = 0700
-		password_encryption = 'scram-sha-256'
-		max_connections = $((100 + 100 * $1))
-		shared_buffers = 256MB
-		max_wal_size = 2GB
-		idle_in_transaction_session_timeout = 5s
-		cluster_name = 'dormouse'
-	CONFIGURATION
+    {
+        if ((${workers:-0} > 0)); then citus_settings; fi
+        cat <<-CONFIGURATION
+			listen_addresses = '127.0.0.1'
+			port = $database_port
+			unix_socket_directories = '${sockets//\'/\'\'}'
+			unix_socket_permissions = 0700
+			password_encryption = 'scram-sha-256'
+			max_connections = $((100 + 100 * $1))
+			shared_buffers = 256MB
+			max_wal_size = 2GB
+			idle_in_transaction_session_timeout = 5s
+			cluster_name = 'dormouse'
+		CONFIGURATION
+    } | write_as_owner "$home/data/dormouse.conf"
     output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1)
 }
 

@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# The suite: its services, its folders and its shutdown. Sourced, never run; needs output.sh, process.sh and cluster.sh.
+# The suite: its services, its folders and its shutdown. Sourced, never run; needs output.sh, process.sh, cluster.sh and
+# citus.sh.
 
 # In the order of migrations. All but `ops` have replicas; one `ops` is enough, because it only reads.
 export services=(lifecycle fetch push transfer ops)
@@ -60,13 +61,14 @@ stop_suite() {
     for name in $(recorded); do
         case $name in
             fleet) first+=("$name") ;;
-            database) ;;
+            database | worker-*) ;;
             *) others+=("$name") ;;
         esac
     done
     stop_all "${first[@]}"
     stop_all "${others[@]}"
     stop_cluster
+    stop_workers
     # The remains of a service that ./deploy/fault killed.
     rm -f "$endpoints" "$runs"/*.command "$runs"/*.environment
 }
