@@ -104,13 +104,15 @@ extension PushStore {
             FROM bus.events
             WHERE partition = $1 AND type = $2 AND log_offset > (SELECT log_offset FROM position)
                 AND log_offset <= (SELECT log_offset FROM range_end) AND data ->> 'holder' IS NOT NULL
-        ), missing AS MATERIALIZED (
-            SELECT key, connection::uuid AS connection, holder::uuid AS holder FROM opened AS b
+        ), unknown AS MATERIALIZED (
+            SELECT * FROM opened AS b
             WHERE NOT EXISTS (
-                SELECT FROM push.connections AS c
+                SELECT 1 FROM push.connections AS c
                 WHERE c.partition = $1 AND c.key = b.key AND c.connection = b.connection::uuid)
-            AND NOT EXISTS (
-                SELECT FROM bus.events AS e
+        ), missing AS MATERIALIZED (
+            SELECT key, connection::uuid AS connection, holder::uuid AS holder FROM unknown AS b
+            WHERE NOT EXISTS (
+                SELECT 1 FROM bus.events AS e
                 WHERE e.partition = $1 AND e.key = b.key AND e.log_offset > b.log_offset AND e.type = $3
                     AND e.data ->> 'connection' = b.connection)
         ), added_holders AS (
