@@ -6,32 +6,6 @@ import Postgres
 import Synchronization
 import Telemetry
 
-/// The living members of a consumer at the last look.
-struct Membership: Sendable, Equatable {
-    /// The number of members besides this one.
-    var others = 0
-    /// The oldest and the newest machine version of all members.
-    var oldest = 0
-    var newest = 0
-    /// The newest form of the stored states.
-    var newestState = 0
-}
-
-/// A lease of this process, with the forms of the partition's states.
-struct OwnedPartition: Sendable, Equatable {
-    var owner: UUID
-    var epoch: Int
-    /// The version of the form in which states are written.
-    var form: Int
-    /// No state has a newer form.
-    var newestState: Int
-    /// The number of changes of the form under this lease.
-    var changes = 0
-
-    /// Whether it is the same lease with the same form, without a change in between.
-    func isSame(as other: OwnedPartition) -> Bool { epoch == other.epoch && changes == other.changes }
-}
-
 /// Keeps this process's share of a consumer's partitions. It renews its membership and its leases, takes free or
 /// expired leases up to the fair share, and releases the excess.
 actor LeaseKeeper<M: Machine> {
@@ -106,7 +80,7 @@ actor LeaseKeeper<M: Machine> {
         halted = await engine.halted.mapValues(\.isOfState)
         // Older members may have been alive meanwhile.
         if !isCurrent { oldestMember = nil }
-        let rows = try await pool.execute([
+        _ = try await pool.execute([
             Query(
                 Statements.enrol,
                 [
@@ -114,6 +88,10 @@ actor LeaseKeeper<M: Machine> {
                     .bool(halted.isEmpty),
                 ]),
             Query(Statements.reap, [.text(M.name)]),
+        ])
+        // While a worker of Citus is down, the reads of all partitions fail. The leases on other workers stay.
+        if placement.isDistributed { try await renewAll() }
+        let rows = try await pool.execute([
             Query(Statements.living, [.text(M.name), .uuid(member)]),
             Query(Statements.free, [.text(M.name)]),
             Query(Statements.guardsCommands, [.text(M.name), .uuid(member)]),
@@ -121,8 +99,8 @@ actor LeaseKeeper<M: Machine> {
         ])
         // The input that ended the previous process may return before its death is known.
         let isYoung = begun.duration(to: .now) < Self.youth
-        try await guardCommands(isYoung || rows[4][0].decode(Bool.self), condemned: Set(rows[5].decode(String.self)))
-        let (living, oldest, newest, others, newestState) = try rows[2][0].decode((Int, Int, Int, Int, Int).self)
+        try await guardCommands(isYoung || rows[2][0].decode(Bool.self), condemned: Set(rows[3].decode(String.self)))
+        let (living, oldest, newest, others, newestState) = try rows[0][0].decode((Int, Int, Int, Int, Int).self)
         let members = Membership(others: others, oldest: oldest, newest: newest, newestState: newestState)
         let former = membership.withLock { membership in
             defer { membership = members }
@@ -137,9 +115,9 @@ actor LeaseKeeper<M: Machine> {
         }
         let share = (engine.inboxes.count + max(1, living) - 1) / max(1, living)
         try await releaseExcess(over: share, members)
-        try await renewAll()
+        if !placement.isDistributed { try await renewAll() }
         let takesMore = halted.isEmpty || living == 0
-        for (partition, newestState) in try rows[3].decode((Int, Int).self) where takesMore {
+        for (partition, newestState) in try rows[1].decode((Int, Int).self) where takesMore {
             guard engine.inboxes.indices.contains(partition), halted[partition] == nil,
                 leases.count < share || Self.isForFew(newestState, members), !Self.isForNewer(newestState, members)
             else { continue }
@@ -254,14 +232,19 @@ actor LeaseKeeper<M: Machine> {
     /// Renews all leases of a shard in one statement. Those that a batch holds at this moment, and lost ones, follow one by
     /// one.
     private func renewAll() async throws {
-        var renewed: [Int: Int] = [:]
+        var failure: (any Error)?
         for group in placement.groups(of: leases.keys) {
-            let rows = try await pool.execute(
-                Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member),
-                .double(Self.term), .bool(M.ownsLimits))
-            for (partition, newestState) in try rows.decode((Int, Int).self) { renewed[partition] = newestState }
+            do { try await renew(group) } catch { failure = failure ?? error }
         }
-        for partition in leases.keys.sorted() {
+        if let failure { throw failure }
+    }
+
+    private func renew(_ group: [Int]) async throws {
+        let rows = try await pool.execute(
+            Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
+            .bool(M.ownsLimits))
+        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+        for partition in group {
             if let newestState = renewed[partition] {
                 note(partition, newestState: newestState)
             } else {
