@@ -611,9 +611,12 @@ SELECT p.partition, 'ops', coalesce(r.dropped_to, 0) FROM bus.partitions AS p LE
 -- The views are the interface for SQL tools. They are documented and stay stable. The role `dashboards` can read only
 -- them.
 
--- Lets a condition on the time of a view skip block ranges.
-CREATE INDEX events_to_timestamp_idx ON bus.events USING brin (to_timestamp(time / 1000.0::double precision))
-    WITH (pages_per_range = 32, autosummarize = on);
+-- Lets a condition on the time of a view skip block ranges. A block of its own, because Citus repeats the text of a command
+-- on its workers, and they take one command at a time.
+DO $$ BEGIN
+    CREATE INDEX events_to_timestamp_idx ON bus.events USING brin (to_timestamp(time / 1000.0::double precision))
+        WITH (pages_per_range = 32, autosummarize = on);
+END $$;
 
 -- Returns the device of an aggregate key, as in the column `device` of the views; null for other aggregates.
 CREATE FUNCTION ops.device(key text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog AS $$

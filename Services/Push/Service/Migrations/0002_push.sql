@@ -23,9 +23,12 @@ CREATE TABLE push.provider_keys (
 -- but keys have none.
 CREATE INDEX states_partition_locator_idx ON push.states (partition, substr(sha256(key::bytea), 1, 14));
 
--- For the timeline of a notification. Only events about a notification are in the index.
-CREATE INDEX events_partition_notification_idx ON bus.events (partition, (data ->> 'notification'))
-    WHERE source = 'push' AND data ->> 'notification' IS NOT NULL;
+-- For the timeline of a notification. Only events about a notification are in the index. A block of its own, because Citus
+-- repeats the text of a command on its workers, and they take one command at a time.
+DO $$ BEGIN
+    CREATE INDEX events_partition_notification_idx ON bus.events (partition, (data ->> 'notification'))
+        WHERE source = 'push' AND data ->> 'notification' IS NOT NULL;
+END $$;
 
 -- The processes that hold connections of devices. A holder whose lease has expired is dead. The clock of the database
 -- decides.
