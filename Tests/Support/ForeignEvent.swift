@@ -36,12 +36,15 @@ public struct ForeignEvent: Sendable {
 }
 
 extension ConnectionPool {
+    private static let moveHead = Statement(
+        "UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head")
     private static let appendForeignEvent = Statement(
         """
-        WITH moved AS (UPDATE bus.partitions SET head = head + 1, day = current_date WHERE partition = $1 RETURNING head)
         INSERT INTO bus.events
-            (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, causationid, data)
-        SELECT $1, head, current_date, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json FROM moved RETURNING log_offset
+            (partition, log_offset, day, id, source, type, version, key, app, time, correlationid, causationid, data,
+                appended_at)
+        SELECT partition, head, day, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, statement_timestamp()
+        FROM bus.partitions WHERE partition = $1
         """)
 
     /// Appends an event.
@@ -64,8 +67,8 @@ extension ConnectionPool {
         let notice = Query(Statement("SELECT pg_notify('dormouse', $1)"), [.text("\(event.source):\(partition)")])
         let rows = try await execute(
             [
-                Query(Statement("BEGIN")), Query(Self.appendForeignEvent, values, rowsExpected: 1),
-                Query(Statement("COMMIT")),
+                Query(Statement("BEGIN")), Query(Self.moveHead, [values[0]], rowsExpected: 1),
+                Query(Self.appendForeignEvent, values, rowsExpected: 1), Query(Statement("COMMIT")),
             ] + (wakesUp ? [notice] : []))
         return (partition, try rows[1][0].decode(Int.self))
     }

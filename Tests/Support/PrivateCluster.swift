@@ -27,6 +27,9 @@ public actor PrivateCluster {
     /// The data folder.
     public nonisolated var dataDirectory: String { "\(socketDirectory)/data" }
 
+    /// The workers of a coordinator of Citus; empty without Citus.
+    public nonisolated let workers: [PrivateCluster]
+
     private nonisolated let binaries: PostgresBinaries
     private nonisolated let keeper: SpawnedProcess
     private var commands = 0
@@ -44,9 +47,11 @@ public actor PrivateCluster {
     /// - fsync: whether commits are flushed to disk, as in production.
     /// - settings: more settings for `postgresql.conf`, unquoted; they override the defaults of the cluster.
     /// - original: a stopped cluster whose data and superuser the new one gets; nil for an empty cluster.
+    /// - workers: the workers of a coordinator of Citus.
     /// - Throws: ``ClusterFailed``.
     public static func make(
-        fsync: Bool = true, settings: [String: String] = [:], copyOf original: PrivateCluster? = nil
+        fsync: Bool = true, settings: [String: String] = [:], copyOf original: PrivateCluster? = nil,
+        workers: [PrivateCluster] = []
     ) async throws -> PrivateCluster {
         let binaries = try await PostgresBinaries.find()
         let origin = original.map { Origin.data(of: $0) } ?? .nothing
@@ -57,7 +62,7 @@ public actor PrivateCluster {
         while true {
             do {
                 return try await PrivateCluster(
-                    binaries: binaries, configuration: configuration, in: place, origin)
+                    binaries: binaries, configuration: configuration, in: place, origin, workers: workers)
             } catch let failure as ClusterFailed where failure.description.contains("could not bind") && attempts < 5 {
                 attempts += 1
             }
@@ -109,9 +114,11 @@ public actor PrivateCluster {
     }
 
     private init(
-        binaries: PostgresBinaries, configuration: String, in place: String = "/tmp", _ origin: Origin
+        binaries: PostgresBinaries, configuration: String, in place: String = "/tmp", _ origin: Origin,
+        workers: [PrivateCluster] = []
     ) async throws {
         self.binaries = binaries
+        self.workers = workers
         let order: String
         switch origin {
         case .nothing:
@@ -160,8 +167,9 @@ public actor PrivateCluster {
     /// themselves; ``start()`` waits for that.
     public func kill() async throws { try await order("stop kill") }
 
-    /// Stops the server and removes its folder. No other call works afterwards.
+    /// Stops the server and its workers, and removes their folders. No other call works afterwards.
     public func destroy() async throws {
+        for worker in workers { try await worker.destroy() }
         keeper.closeInput()
         _ = try await keeper.ended.value()
     }
@@ -222,6 +230,7 @@ extension PrivateCluster {
         var generator = SystemRandomNumberGenerator()
         let name = "test_" + String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
         try await sql("CREATE DATABASE \(name) TEMPLATE \(template)")
+        if !workers.isEmpty { try await addWorkers(to: name) }
         return name
     }
 

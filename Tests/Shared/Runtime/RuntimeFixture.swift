@@ -16,6 +16,8 @@ struct RuntimeFixture: Sendable {
     /// A direct connection for the test itself.
     let pool: ConnectionPool
     let partitions = 4
+    /// The partitions that commit together.
+    let placement: LogPlacement
     let logger: Logger
 
     var url: String { cluster.url(database: database) }
@@ -36,7 +38,8 @@ struct RuntimeFixture: Sendable {
         let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
+            service: Counter.name, connection, partitions: partitions, shards: 4, rolePassword: nil, logger: logger)
+        placement = try await LogPlacement.read(connection)
         await connection.close()
         pool = ConnectionPool(options, size: 4, acquisitionTimeout: .seconds(60), logger: logger)
     }
@@ -45,7 +48,7 @@ struct RuntimeFixture: Sendable {
     func observer() throws -> DurableRuntime<Counter> {
         DurableRuntime<Counter>(
             pool: pool, options: try ConnectionOptions(url: url), partitions: partitions, clock: SharedClock(),
-            policy: (), logger: logger)
+            policy: (), placement: placement, logger: logger)
     }
 
     /// Runs a counter while `body` runs, then shuts it down gracefully.
@@ -68,7 +71,7 @@ struct RuntimeFixture: Sendable {
         let own = ConnectionPool(options, size: poolSize, acquisitionTimeout: .seconds(60), logger: logger)
         let runtime = DurableRuntime<M>(
             pool: own, options: options, partitions: partitions, clock: clock, policy: policy, cacheBytes: cacheBytes,
-            limits: limits, logger: logger)
+            limits: limits, placement: placement, logger: logger)
         let group = ServiceGroup(services: [runtime], logger: logger)
         try await group.run { try await body(runtime) }
         await own.close()

@@ -28,9 +28,10 @@ struct Replica: Sendable {
         _: M.Type, _ policy: M.Policy, limits: StallLimits = StallLimits(),
         client: @escaping @Sendable (DurableRuntime<M>) async throws -> Void
     ) async throws {
+        let placement = try await pool.withConnection { try await LogPlacement.read($0) }
         let runtime = DurableRuntime<M>(
             pool: pool, options: options, partitions: partitions, clock: SharedClock(), policy: policy,
-            limits: limits, logger: logger)
+            limits: limits, placement: placement, logger: logger)
         let group = ServiceGroup(
             configuration: .init(
                 services: [

@@ -1,0 +1,124 @@
+import Contracts
+import EventLog
+import Foundation
+import Postgres
+import Runtime
+import TestSupport
+import Testing
+
+/// Replicas and the log on Citus: a coordinator with two workers.
+@Suite(
+    .tags(.database, .processes), .serialized, .timeLimit(.minutes(10)),
+    .enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+struct CitusTests {
+    @Test func `no acknowledged command is lost when workers are killed under load`() async throws {
+        let cluster = try await PrivateCluster.makeCitus()
+        let fixture = try await RuntimeFixture(cluster)
+        let load = try await CounterProcess(fixture, "load", "5", "50")
+        let pings = try await fixture.pinging {
+            for worker in cluster.workers + cluster.workers + cluster.workers {
+                try await load.acknowledges(50)
+                try await worker.kill()
+                try await worker.start()
+            }
+            try await load.acknowledges(50)
+        }
+        try await fixture.counted(pings)
+        try await load.stop()
+        try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
+        await fixture.pool.close()
+        try await cluster.destroy()
+    }
+
+    @Test func `no acknowledged command is lost when the coordinator is killed under load`() async throws {
+        let cluster = try await PrivateCluster.makeCitus()
+        let fixture = try await RuntimeFixture(cluster)
+        let load = try await CounterProcess(fixture, "load", "5", "50")
+        let pings = try await fixture.pinging {
+            for _ in 0..<2 {
+                try await load.acknowledges(50)
+                try await cluster.kill()
+                try await cluster.start()
+            }
+            try await load.acknowledges(50)
+        }
+        try await fixture.counted(pings)
+        try await load.stop()
+        try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
+        await fixture.pool.close()
+        try await cluster.destroy()
+    }
+
+    @Test func `shards move to another worker and back under load`() async throws {
+        let cluster = try await PrivateCluster.makeCitus()
+        let fixture = try await RuntimeFixture(cluster)
+        @Sendable func shards(of worker: PrivateCluster) async throws -> Int {
+            let count = try await cluster.sql(
+                "SELECT count(*) FROM citus_shards WHERE nodeport = \(worker.port)", database: fixture.database)
+            return try #require(Int(count))
+        }
+        let load = try await CounterProcess(fixture, "load", "5", "50")
+        let drained = cluster.workers[0]
+        let node = "'\(drained.socketDirectory)', \(drained.port)"
+        let pings = try await fixture.pinging {
+            try await load.acknowledges(50)
+            try await cluster.sql("SELECT citus_drain_node(\(node))", database: fixture.database)
+            #expect(try await shards(of: drained) == 0)
+            try await load.acknowledges(50)
+            try await cluster.sql(
+                "SELECT citus_set_node_property(\(node), 'shouldhaveshards', true)", database: fixture.database)
+            try await cluster.sql("SELECT citus_rebalance_start()", database: fixture.database)
+            try await cluster.sql("SELECT citus_rebalance_wait()", database: fixture.database)
+            #expect(try await shards(of: drained) > 0)
+            try await load.acknowledges(50)
+        }
+        try await fixture.counted(pings)
+        try await load.stop()
+        try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
+        await fixture.pool.close()
+        try await cluster.destroy()
+    }
+
+    @Test func `replicas share partitions, and events of other services reach them`() async throws {
+        let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
+        let first = try await CounterProcess(fixture, "load", "3", "20")
+        let second = try await CounterProcess(fixture, "load", "3", "20")
+        let pings = try await fixture.pinging {
+            try await eventuallyTrue { try await fixture.owners() == [2, 2] }
+            try await first.acknowledges(100)
+            try await second.acknowledges(100)
+        }
+        try await fixture.counted(pings)
+        try await first.stop()
+        try await second.stop()
+        try await fixture.audit(acknowledged: first.acknowledged + second.acknowledged, pings: pings)
+        await fixture.pool.close()
+    }
+
+    @Test func `a service role can use the log with the rights of a service`() async throws {
+        let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
+        try await fixture.running(url: fixture.url(as: "dormouse_counter")) { runtime in
+            for device in fixture.oneDeviceInEach { _ = try await runtime.submit(.add(1, to: device)) }
+            #expect(try await runtime.foldCheck(.device(fixture.oneDeviceInEach[0])))
+        }
+        try await fixture.audit()
+        await fixture.pool.close()
+    }
+
+    @Test func `the days are created and dropped on all nodes`() async throws {
+        let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
+        let maintenance = LogMaintenance(pool: fixture.pool, retentionDays: 1, logger: fixture.logger)
+        try await fixture.cluster.sql(
+            """
+            CREATE TABLE bus.events_20200101 PARTITION OF bus.events FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')
+            """, database: fixture.database)
+        let round = try await maintenance.round()
+        #expect(round?.dropped == ["events_20200101"])
+        for node in fixture.cluster.workers + [fixture.cluster] {
+            let left = try await node.sql(
+                "SELECT count(*) FROM pg_class WHERE relname LIKE 'events_20200101%'", database: fixture.database)
+            #expect(left == "0")
+        }
+        await fixture.pool.close()
+    }
+}

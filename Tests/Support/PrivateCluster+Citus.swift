@@ -1,0 +1,40 @@
+import Foundation
+
+// Clusters with the extension citus: a coordinator and its workers, each with its own folder and port.
+extension PrivateCluster {
+    private static let citusSettings = [
+        "shared_preload_libraries": "citus", "wal_level": "logical", "max_prepared_transactions": "100",
+        // The nodes run as one user, and connect over unix sockets.
+        "citus.node_conninfo": "sslmode=disable",
+    ]
+    private static let citusStart = Task { try await makeCitus(fsync: false) }
+
+    /// Whether the servers of the tests have the extension citus.
+    public static func hasCitus() async throws -> Bool {
+        let tool = try await PostgresBinaries.find().directory + "/pg_config"
+        guard FileManager.default.isExecutableFile(atPath: tool) else { return false }
+        let folder = try await SpawnedProcess.run(tool, ["--sharedir"], environment: [:]).output
+        return FileManager.default.fileExists(atPath: "\(folder)/extension/citus.control")
+    }
+
+    /// The coordinator that all tests of this process share, with two workers. It does not flush to disk.
+    /// - Throws: ``ClusterFailed``.
+    public static func sharedCitus() async throws -> PrivateCluster { try await citusStart.value }
+
+    /// Starts a coordinator with workers for one test. Its new databases have the extension and know the workers.
+    /// - Throws: ``ClusterFailed``.
+    public static func makeCitus(workers count: Int = 2, fsync: Bool = true) async throws -> PrivateCluster {
+        var workers: [PrivateCluster] = []
+        for _ in 0..<count { workers.append(try await make(fsync: fsync, settings: citusSettings)) }
+        return try await make(fsync: fsync, settings: citusSettings, workers: workers)
+    }
+
+    /// Creates a database of the same name on the workers, and makes this server their coordinator in it.
+    func addWorkers(to database: String) async throws {
+        for worker in workers { try await worker.sql("CREATE DATABASE \(database) TEMPLATE template0") }
+        for node in workers + [self] { try await node.sql("CREATE EXTENSION citus", database: database) }
+        let nodes = workers.map { "SELECT citus_add_node('\($0.socketDirectory)', \($0.port));" }
+        try await sql(
+            "SELECT citus_set_coordinator_host('\(socketDirectory)', \(port)); \(nodes.joined())", database: database)
+    }
+}
