@@ -47,14 +47,22 @@ final class RunningSuite: Sendable {
     ///   - fsync: whether a commit reaches the disk, as in production.
     ///   - hasStandby: whether the cluster has a synchronous standby.
     ///   - readsStandby: whether `ops` queries the standby.
+    ///   - workers: the number of workers of Citus; 0 for a database without it.
     ///   - settings: further settings of all services.
     static func start(
         _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, partitions: Int? = nil,
-        fsync: Bool = false, hasStandby: Bool = false, readsStandby: Bool = false,
+        fsync: Bool = false, hasStandby: Bool = false, readsStandby: Bool = false, workers: Int = 0,
         settings: [String: String] = [:]
     ) async throws -> RunningSuite {
-        let migrated = try await MigratedCluster.of(virtualTime: virtualTime, partitions: partitions)
-        let cluster = try await PrivateCluster.make(fsync: fsync, copyOf: migrated.cluster)
+        let migrated: MigratedCluster
+        let cluster: PrivateCluster
+        if workers > 0 {
+            cluster = try await PrivateCluster.makeCitus(workers: workers, fsync: fsync)
+            migrated = try await migrate(cluster, virtualTime: virtualTime, partitions: partitions)
+        } else {
+            migrated = try await MigratedCluster.of(virtualTime: virtualTime, partitions: partitions)
+            cluster = try await PrivateCluster.make(fsync: fsync, copyOf: migrated.cluster)
+        }
         // The copy has another log.
         try await cluster.sql("UPDATE bus.incarnation SET id = DEFAULT", database: migrated.database)
         let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: true) : nil
@@ -243,14 +251,22 @@ final class RunningSuite: Sendable {
     /// Starts a cluster, migrates a new database for all services, and stops the cluster.
     static func migrate(virtualTime: Bool, partitions: Int?) async throws -> MigratedCluster {
         let cluster = try await PrivateCluster.make(fsync: false)
+        let migrated = try await migrate(cluster, virtualTime: virtualTime, partitions: partitions)
+        try await cluster.stop()
+        return migrated
+    }
+
+    private static func migrate(
+        _ cluster: PrivateCluster, virtualTime: Bool, partitions: Int?
+    ) async throws -> MigratedCluster {
         let database = try await cluster.makeNamedDatabase()
         let suite = try await RunningSuite(cluster, nil, database: database, partitions, [:], readsStandby: false)
         for service in SuiteService.allCases {
             var settings = suite.migrationSettings(of: service)
             settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
+            settings["CITUS_SHARDS"] = "8"
             try await ChildProcess.migrate(service.rawValue, settings: settings)
         }
-        try await cluster.stop()
         return MigratedCluster(cluster: cluster, database: database)
     }
 

@@ -5,7 +5,15 @@ import Testing
 @Suite("One story through the whole suite", .tags(.database, .processes, .stockClient), .timeLimit(.minutes(6)))
 struct StoryTests {
     @Test func `an app is used, refreshed, pushed, killed and relaunched for its download`() async throws {
-        let suite = try await RunningSuite.start(virtualTime: true)
+        try await tell(try await RunningSuite.start(virtualTime: true))
+    }
+
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `the story is the same on Citus`() async throws {
+        try await tell(try await RunningSuite.start(virtualTime: true, workers: 2))
+    }
+
+    private func tell(_ suite: RunningSuite) async throws {
         let story = try await Story(suite)
         let token = try await story.install()
         try await story.useTheApp()
