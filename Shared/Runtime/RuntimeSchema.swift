@@ -51,11 +51,12 @@ public enum RuntimeSchema {
     ///
     /// An older program lowers the version after a final rollback: once no newer process lives, and no state is newer.
     private static func want(_ version: Int, of service: String, _ connection: Connection) async throws {
-        let hasNewer = Statement(
+        // Two statements, because Citus distributes only one of the tables.
+        let newestState = Statement("SELECT coalesce(max(newest_state), 0)::int8 FROM bus.cursors WHERE consumer = $1")
+        let newestMember = Statement(
             """
-            SELECT EXISTS (SELECT FROM bus.cursors AS c WHERE c.consumer = $1 AND c.newest_state > $2)
-                OR EXISTS (SELECT FROM bus.members AS m
-                    WHERE m.consumer = $1 AND m.machine_version > $2 AND m.expires > clock_timestamp())
+            SELECT coalesce(max(machine_version), 0)::int8 FROM bus.members
+            WHERE consumer = $1 AND expires > clock_timestamp()
             """)
         let want = Statement(
             """
@@ -73,9 +74,11 @@ public enum RuntimeSchema {
             """)
         let form = Statement(
             "UPDATE bus.cursors SET state_form = $2, newest_state = $2 WHERE consumer = $1 AND state_form = 0")
-        let parameters: [Parameter] = [.text(service), .int4(Int32(version))]
-        let staysNewer = try await connection.execute(Query(hasNewer, parameters))[0].decode(Bool.self)
-        _ = try await connection.execute(Query(want, parameters + [.bool(staysNewer)]))
+        var newest = 0
+        for statement in [newestState, newestMember] {
+            newest = max(newest, try await connection.execute(statement, .text(service))[0].decode(Int.self))
+        }
+        try await connection.execute(want, .text(service), .int4(Int32(version)), .bool(newest > version))
         try await connection.execute(form, .text(service), .int4(Int32(version)))
     }
 }

@@ -62,7 +62,7 @@ extension OpsStore {
                 ORDER BY e.log_offset DESC LIMIT 1) AS registration
             FROM unnest($1::int4[], $2::text[]) AS k (partition, key)
             JOIN bus.partitions AS p ON p.partition = k.partition) AS n
-        WHERE n.registration ->> 'fleet' = ANY($3) AND n.registration -> 'simulate' IS NULL
+        WHERE n.registration ->> 'fleet' = ANY($3) AND n.registration ->> 'simulate' IS NULL
         """)
 
     /// Returns those of some devices that belong to one of these fleets and are not built-in.
