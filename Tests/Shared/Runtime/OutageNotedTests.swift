@@ -109,7 +109,7 @@ import Timeline
                 try await fixture.cluster.sql(
                     """
                     INSERT INTO bus.members
-                    VALUES ('counter', gen_random_uuid(), '-infinity', 0, clock_timestamp() + interval '5.5 seconds')
+                    VALUES ('counter', gen_random_uuid(), '2000-01-01', 0, clock_timestamp() + interval '5.5 seconds')
                     """, database: fixture.database)
             }
             try await fixture.freeze(at: at(60))
