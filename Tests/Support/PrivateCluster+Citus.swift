@@ -32,7 +32,12 @@ extension PrivateCluster {
     /// Creates a database of the same name on the workers, and makes this server their coordinator in it.
     func addWorkers(to database: String) async throws {
         for worker in workers { try await worker.sql("CREATE DATABASE \(database) TEMPLATE template0") }
-        for node in workers + [self] { try await node.sql("CREATE EXTENSION citus", database: database) }
+        for node in workers + [self] {
+            // A node that moves shards connects to itself.
+            try await node.sql(
+                "ALTER DATABASE \(database) SET citus.local_hostname = '\(node.socketDirectory)'", database: database)
+            try await node.sql("CREATE EXTENSION citus", database: database)
+        }
         let nodes = workers.map { "SELECT citus_add_node('\($0.socketDirectory)', \($0.port));" }
         try await sql(
             "SELECT citus_set_coordinator_host('\(socketDirectory)', \(port)); \(nodes.joined())", database: database)

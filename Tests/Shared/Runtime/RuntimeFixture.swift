@@ -135,10 +135,9 @@ struct RuntimeFixture: Sendable {
     }
 }
 
-/// Waits until a condition on the database is true. The test's time limit bounds the wait.
-func eventuallyTrue(_ condition: @Sendable () async throws -> Bool) async throws {
-    while try await !condition() {
-        // Leaves time for other tests.
-        try await Task.sleep(for: .milliseconds(5))
-    }
+/// Waits until a condition on the database is true, at most two minutes.
+func eventuallyTrue(
+    fileID: String = #fileID, line: Int = #line, _ condition: @Sendable @escaping () async throws -> Bool
+) async throws {
+    try await eventually(within: 120, describe: "the condition at \(fileID):\(line)", condition)
 }

@@ -47,11 +47,11 @@ import Timeline
     @Test func `after a rollback the older program reads all states, and takes partitions`() async throws {
         let fixture = try await RuntimeFixture()
         let devices = (0..<120).map { "d\($0)" }
-        try await fixture.running(NextCounter.self, (), limits: Self.hasty) { next in
-            try await fixture.settled(onForm: 2)
-            for device in devices { _ = try await next.submit(.adding(3, to: device)) }
-            #expect(try await fixture.versions() == [2])
-            try await fixture.sql("UPDATE bus.state_versions SET reached = 2, wanted = 2")
+        let (newStates, bothLive, newerLeft) = (Gate(), Gate(), Gate())
+        // The older program outlives the newer one. Otherwise the newer one may write its own form before it leaves.
+        async let rollback: Void = {
+            defer { bothLive.open() }
+            try await newStates.pass()
             try await fixture.running { older in
                 try await eventuallyTrue { try await fixture.versions() == [1] }
                 try await eventuallyTrue { try await fixture.newestStates() == [1, 1, 1, 1] }
@@ -63,17 +63,25 @@ import Timeline
                     let answer = try await older.submit(.adding(1, to: device))
                     #expect(String(decoding: answer.body, as: UTF8.self) == "4")
                 }
+                bothLive.open()
+                try await newerLeft.pass()
+                #expect(try await fixture.newestStates() == [1, 1, 1, 1])
+                try await fixture.migrateAgain(to: 1)
+                #expect(try await fixture.wantedVersions() == [1, 1, 1, 1], "retention waits for nothing")
             }
+        }()
+        try await fixture.running(NextCounter.self, (), limits: Self.hasty) { next in
+            try await fixture.settled(onForm: 2)
+            for device in devices { _ = try await next.submit(.adding(3, to: device)) }
+            #expect(try await fixture.versions() == [2])
+            try await fixture.sql("UPDATE bus.state_versions SET reached = 2, wanted = 2")
+            newStates.open()
+            try await bothLive.pass()
             try await fixture.migrateAgain(to: 1)
             #expect(try await fixture.wantedVersions() == [2, 2, 2, 2], "a newer program lives")
         }
-        // A final rollback.
-        try await fixture.running { _ in
-            try await fixture.settled(onForm: 1)
-            try await eventuallyTrue { try await fixture.newestStates() == [1, 1, 1, 1] }
-            try await fixture.migrateAgain(to: 1)
-            #expect(try await fixture.wantedVersions() == [1, 1, 1, 1], "retention waits for nothing")
-        }
+        newerLeft.open()
+        try await rollback
         try await fixture.audit()
         await fixture.pool.close()
     }
