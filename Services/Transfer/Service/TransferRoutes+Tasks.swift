@@ -164,6 +164,6 @@ extension TransferRoutes {
             throw Problem.fileGone.with(
                 detail: "didFinishDownloadingTo has returned, and the app did not claim the file.")
         }
-        return try await withStorage { try await files.answer(task.receivedFile, on: call.context.channel) }
+        return try await withStorage { try await files.answer(task.receivedFile, to: call) }
     }
 }

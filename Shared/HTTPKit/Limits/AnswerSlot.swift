@@ -1,4 +1,4 @@
-import Hummingbird
+public import Hummingbird
 import Identity
 import Synchronization
 
@@ -65,7 +65,7 @@ extension RequestSlots {
 
 extension Response {
     /// The most bytes of an answer that needs no slot while it is sent. A connection buffers as much.
-    static let longestShort = 64 * 1024
+    public static let longestShort = 64 * 1024
 
     /// Whether a slow client may delay the end of the answer.
     fileprivate var isLong: Bool { body.contentLength.map { $0 > Self.longestShort } ?? true }

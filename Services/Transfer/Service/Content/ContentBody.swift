@@ -1,3 +1,4 @@
+import HTTPKit
 import Hummingbird
 import NIOCore
 
@@ -24,16 +25,26 @@ enum BodyPiece: Sendable {
     }
 }
 
-/// Returns a response body that is read while it is sent.
+/// Returns a response body. A short one is read now, so that its answer needs no task of its own. A long one is read
+/// while it is sent.
 ///
 /// - Parameters:
+///   - isHead: whether nobody reads the body.
 ///   - channel: the connection. Each chunk reaches its event loop before the next one, because the event loop applies
 ///     back-pressure and may be late with it.
 ///   - onSent: gets the size of each sent chunk.
+/// - Throws: ``StorageError``, `missing` if a file is shorter than its piece.
 func body(
-    of pieces: [BodyPiece], on channel: any Channel, onSent: @escaping @Sendable (Int) -> Void
-) -> ResponseBody {
-    ResponseBody(contentLength: pieces.reduce(0) { $0 + $1.length }) { writer in
+    of pieces: [BodyPiece], isHead: Bool = false, on channel: any Channel, onSent: @escaping @Sendable (Int) -> Void
+) async throws -> ResponseBody {
+    let length = pieces.reduce(0) { $0 + $1.length }
+    if length <= Response.longestShort, !isHead {
+        var bytes = ByteBuffer()
+        for piece in pieces { try await piece.forEachChunk { bytes.writeImmutableBuffer($0) } }
+        onSent(length)
+        return ResponseBody(byteBuffer: bytes)
+    }
+    return ResponseBody(contentLength: length) { writer in
         for piece in pieces {
             try await piece.forEachChunk {
                 try await writer.write($0)

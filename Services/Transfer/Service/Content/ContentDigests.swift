@@ -13,8 +13,16 @@ extension DigestAlgorithm {
 
     /// Returns the digest of a whole file. SHA-256 is stored with the file. A file whose digest is not read gets it for
     /// every algorithm, because a preference does not bind the server (RFC 9530 section 4).
-    func field(of content: StoredContent, _ file: FilePiece) async throws -> String {
-        if self != .sha256, let read = try await field(of: [.file(file)]) { return read }
+    func field(
+        of content: StoredContent, _ file: FilePiece, known: KnownDigests = .shared
+    ) async throws -> String {
+        if self != .sha256 {
+            if let field = known.field(self, ofSHA256: content.sha256) { return field }
+            if let read = try await field(of: [.file(file)]) {
+                known.keep(read, self, ofSHA256: content.sha256)
+                return read
+            }
+        }
         return Self.sha256.field([UInt8](hexadecimal: content.sha256) ?? [])
     }
 
@@ -49,6 +57,33 @@ extension DigestAlgorithm {
 
     /// Returns a dictionary of one byte sequence (RFC 9530 section 2).
     private func field(_ digest: [UInt8]) -> String { "\(rawValue)=:\(Data(digest).base64EncodedString()):" }
+}
+
+/// Digests of whole files that were read before. The stored SHA-256 of a file names its bytes.
+final class KnownDigests: Sendable {
+    static let shared = KnownDigests(limit: 10_000)
+
+    private struct Key: Hashable {
+        let algorithm: DigestAlgorithm
+        let sha256: String
+    }
+
+    private let limit: Int
+    private let fields = Mutex<[Key: String]>([:])
+
+    /// - Parameter limit: the most digests. A full memory forgets all.
+    init(limit: Int) { self.limit = limit }
+
+    func field(_ algorithm: DigestAlgorithm, ofSHA256 sha256: String) -> String? {
+        fields.withLock { $0[Key(algorithm: algorithm, sha256: sha256)] }
+    }
+
+    func keep(_ field: String, _ algorithm: DigestAlgorithm, ofSHA256 sha256: String) {
+        fields.withLock { fields in
+            if fields.count >= limit { fields.removeAll() }
+            fields[Key(algorithm: algorithm, sha256: sha256)] = field
+        }
+    }
 }
 
 /// The digests of long bodies that are read at a time. More would take the processors from other requests.

@@ -61,7 +61,9 @@ struct Representation: Sendable {
         if let wanted = DigestAlgorithm(wanted: request.headers[.wantReprDigest]) {
             headers[.reprDigest] = try await digest(wanted)
         }
-        return Response(status: status, headers: headers, body: body(of: parts, on: channel, onSent: onSent))
+        return Response(
+            status: status, headers: headers,
+            body: try await body(of: parts, isHead: request.method == .head, on: channel, onSent: onSent))
     }
 }
 

@@ -82,26 +82,29 @@ struct AppFiles: Sendable {
         return .body(body)
     }
 
-    /// Sends a file on a connection.
+    /// Sends a file on the connection of a call.
     ///
     /// - Throws: `file_gone`.
-    func answer(_ file: AppFile, on channel: any Channel) async throws -> Response {
-        var pieces: [BodyPiece] = []
-        do {
-            for piece in file.pieces where piece.length > 0 {
-                let stored = try await storage.open(piece.name, in: .segments)
-                pieces.append(.file(FilePiece(file: stored, range: 0..<piece.length)))
-            }
-        } catch StorageError.missing { throw Problem.fileGone }
+    func answer(_ file: AppFile, to call: Call) async throws -> Response {
         var headers: HTTPFields = [
             .contentType: file.contentType ?? "application/octet-stream",
             // A browser must not run foreign content as content of this origin.
             .contentDisposition: "attachment",
         ]
         headers[.eTag] = file.sha256.map { "\"\($0.prefix(32))\"" }
-        return Response(
-            status: .ok, headers: headers,
-            body: body(of: pieces, on: channel) { [counts] in counts.sent($0, by: .files) })
+        let bytes: ResponseBody
+        do {
+            var pieces: [BodyPiece] = []
+            for piece in file.pieces where piece.length > 0 {
+                let stored = try await storage.open(piece.name, in: .segments)
+                pieces.append(.file(FilePiece(file: stored, range: 0..<piece.length)))
+            }
+            let isHead = call.request.method == .head
+            bytes = try await body(of: pieces, isHead: isHead, on: call.context.channel) { [counts] in
+                counts.sent($0, by: .files)
+            }
+        } catch StorageError.missing { throw Problem.fileGone }
+        return Response(status: .ok, headers: headers, body: bytes)
     }
 }
 

@@ -46,7 +46,7 @@ struct FileRoutes: Sendable {
                 guard let found = try await view(call).0.files[name] else {
                     throw TransferRefusal.unknownFile(name).problem
                 }
-                return try await withStorage { try await files.answer(found, on: call.context.channel) }
+                return try await withStorage { try await files.answer(found, to: call) }
             }
         }
         table.add(.delete, path, "Removes a file", .refuses(.ofApp(.unknownFile("film")))) { call in
