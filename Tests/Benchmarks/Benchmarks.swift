@@ -63,10 +63,14 @@ struct Measure: AsyncParsableCommand {
     @Option(help: "The number of concurrent transfers of 1 MiB, a multiple of 25.")
     var transfers = 1000
 
+    @Option(help: "The number of workers of Citus for `appends`; 0 measures one PostgreSQL server.")
+    var citus = 0
+
     @Option(help: "The number of events in the log that operators query.")
     var events = 10_000_000
 
     func validate() throws {
+        guard (0...8).contains(citus) else { throw ValidationError("--citus must be from 0 to 8") }
         guard (10_000...100_000_000).contains(events) else {
             throw ValidationError("--events must be from 10000 to 100000000")
         }
@@ -89,7 +93,7 @@ struct Measure: AsyncParsableCommand {
         for subject in subjects {
             switch subject {
             case .http: try await TransitionsOverHTTP(seconds: seconds, connections: connections).run()
-            case .appends: try await LogAppends(seconds: seconds).run()
+            case .appends: try await LogAppends(seconds: seconds, workers: citus).run()
             case .latency: try await AppendToHandled(seconds: seconds).run()
             case .fleetStreams: try await FleetStreams(devices: devices ?? 10_000).run()
             case .fetchSchedules:

@@ -13,11 +13,13 @@ import Timeline
 /// pgbench inserts batches of the same size into a table with the same columns and indexes.
 struct LogAppends {
     let seconds: Int
+    /// The number of workers of Citus; 0 measures one PostgreSQL server. The table of pgbench is on the coordinator.
+    let workers: Int
     private static let batch = 200
 
     func run() async throws {
         Report.heading("Log appends, batches of about \(Self.batch)")
-        let fixture = try await CounterBench()
+        let fixture = try await CounterBench(workers: workers)
         let seconds = seconds, batch = Self.batch
         try await fixture.running { runtime in
             let plain = try await Self.pgbench(fixture, seconds: seconds)

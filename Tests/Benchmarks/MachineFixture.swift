@@ -21,18 +21,23 @@ struct MachineFixture<M: Machine> {
     let options: ConnectionOptions
     let logger: Logger
     private let clock = SharedClock()
+    /// The partitions that commit together.
+    private let placement: LogPlacement
 
-    init() async throws {
+    /// - Parameter workers: the number of workers of Citus; 0 starts one PostgreSQL server.
+    init(workers: Int = 0) async throws {
         var logger = Logger(label: "benchmarks")
         logger.logLevel = .error
         self.logger = logger
-        cluster = try await PrivateCluster.make(settings: ["shared_buffers": "512MB", "max_wal_size": "4GB"])
+        cluster = try await PrivateCluster.measured(
+            workers: workers, settings: ["shared_buffers": "512MB", "max_wal_size": "4GB"])
         name = try await cluster.makeNamedDatabase()
         url = cluster.url(database: name)
         options = try ConnectionOptions(url: url)
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
             service: M.name, connection, partitions: Self.partitions, rolePassword: nil, logger: logger)
+        placement = try await LogPlacement.read(connection)
         await connection.close()
         pool = ConnectionPool(options, size: 8, logger: logger)
     }
@@ -42,7 +47,8 @@ struct MachineFixture<M: Machine> {
         _ policy: M.Policy, _ body: @Sendable @escaping (DurableRuntime<M>) async throws -> Outcome
     ) async throws -> Outcome {
         let runtime = DurableRuntime<M>(
-            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: policy, logger: logger)
+            pool: pool, options: options, partitions: Self.partitions, clock: clock, policy: policy,
+            placement: placement, logger: logger)
         let follower = ClockFollower(
             clock, pool: pool, updates: runtime.updates, poll: .milliseconds(100), logger: logger)
         let group = ServiceGroup(services: [runtime, follower], logger: logger)
@@ -70,6 +76,22 @@ struct MachineFixture<M: Machine> {
     /// The number of events in the log.
     func events() async throws -> Int {
         try await pool.execute(Query(Statement("SELECT sum(head)::int8 FROM bus.partitions")))[0].decode(Int.self)
+    }
+}
+
+extension PrivateCluster {
+    /// Starts the server of a benchmark, which flushes to disk.
+    ///
+    /// - Parameters:
+    ///   - workers: the number of workers of Citus; 0 starts one server.
+    ///   - settings: more settings for `postgresql.conf`, unquoted.
+    /// - Throws: `ToolFailed` if Citus is not installed, `ClusterFailed`.
+    static func measured(workers: Int, settings: [String: String]) async throws -> PrivateCluster {
+        guard workers > 0 else { return try await make(settings: settings) }
+        guard try await hasCitus() else {
+            throw ToolFailed(description: "Citus is not installed; deploy/citus.md says how to install it")
+        }
+        return try await makeCitus(workers: workers, settings: settings)
     }
 }
 

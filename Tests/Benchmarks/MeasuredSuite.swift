@@ -21,16 +21,20 @@ final class MeasuredSuite: Sendable {
     private let ports: [String: Int]
     private let processes: [String: ChildProcess]
     private let operatorKey: String
-    /// The process id of the postmaster.
-    private let postmaster: Int32
+    /// The process ids of the postmasters: the coordinator or only server, then the workers.
+    private let postmasters: [Int32]
 
     /// Migrates a new database, and starts the services.
-    static func start() async throws -> MeasuredSuite {
+    ///
+    /// - Parameter workers: the number of workers of Citus; 0 starts one PostgreSQL server.
+    static func start(workers: Int = 0) async throws -> MeasuredSuite {
         // The settings of deploy/up for one replica.
-        let cluster = try await PrivateCluster.make(settings: [
-            "shared_buffers": "256MB", "max_wal_size": "2GB", "max_connections": "200",
-            "idle_in_transaction_session_timeout": "5s",
-        ])
+        let cluster = try await PrivateCluster.measured(
+            workers: workers,
+            settings: [
+                "shared_buffers": "256MB", "max_wal_size": "2GB", "max_connections": "200",
+                "idle_in_transaction_session_timeout": "5s",
+            ])
         let folder = URL.temporaryDirectory.appending(path: "dormouse-benchmark-\(UUID().uuidString)")
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -47,11 +51,7 @@ final class MeasuredSuite: Sendable {
         (self.cluster, self.folder) = (cluster, folder)
         database = try await cluster.makeNamedDatabase()
         operatorKey = UUID().uuidString
-        let file = try String(contentsOfFile: cluster.dataDirectory + "/postmaster.pid", encoding: .utf8)
-        guard let pid = file.split(separator: "\n").first.flatMap({ Int32($0) }) else {
-            throw ToolFailed(description: "postmaster.pid has no process id")
-        }
-        postmaster = pid
+        postmasters = try ([cluster] + cluster.workers).map { try Self.postmaster(of: $0) }
         var ports: [String: Int] = [:]
         for name in Self.services + ["apns"] {
             // `freePort` may return the same port again until a process listens on it.
@@ -83,6 +83,14 @@ final class MeasuredSuite: Sendable {
             try ConnectionOptions(url: cluster.url(database: database)), size: 1, logger: logger)
     }
 
+    private static func postmaster(of server: PrivateCluster) throws -> Int32 {
+        let file = try String(contentsOfFile: server.dataDirectory + "/postmaster.pid", encoding: .utf8)
+        guard let pid = file.split(separator: "\n").first.flatMap({ Int32($0) }) else {
+            throw ToolFailed(description: "postmaster.pid has no process id")
+        }
+        return pid
+    }
+
     /// Shuts all processes down and removes everything, also after a cancellation.
     func stop() async throws {
         // A cancelled task could not wait for the processes.
@@ -101,7 +109,7 @@ final class MeasuredSuite: Sendable {
 
     func address(_ service: String) -> String { Self.address(service, ports) }
 
-    /// Returns the usage of each service, of PostgreSQL, and of this process as `client`.
+    /// Returns the usage of each service, of PostgreSQL with its workers, and of this process as `client`.
     func usage() throws -> [String: ProcessUsage] {
         var usage: [String: ProcessUsage] = [:]
         for (service, process) in processes {
@@ -111,7 +119,7 @@ final class MeasuredSuite: Sendable {
             }
             usage[service] = own
         }
-        usage["PostgreSQL"] = ProcessUsage.ofFamily(postmaster)
+        usage["PostgreSQL"] = postmasters.compactMap { ProcessUsage.ofFamily($0) }.reduce(ProcessUsage(), +)
         usage["client"] = ProcessUsage.of(getpid())
         return usage
     }

@@ -14,11 +14,13 @@ struct SuiteMeasurement: Sendable {
     let devices: Int
     let idleSeconds: Int
     let hasFleet: Bool
+    /// The number of workers of Citus; 0 measures one PostgreSQL server.
+    let workers: Int
 
     /// Starts a suite, measures, and removes everything, also after a cancellation.
     func run() async throws -> SuiteFigures {
         Report.progress("starting PostgreSQL and five services")
-        let suite = try await MeasuredSuite.start()
+        let suite = try await MeasuredSuite.start(workers: workers)
         let result: Result<SuiteFigures, any Error>
         do { result = .success(try await measure(suite)) } catch { result = .failure(error) }
         try await suite.stop()

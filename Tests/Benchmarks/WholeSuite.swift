@@ -33,6 +33,9 @@ struct WholeSuite: AsyncParsableCommand {
     @Flag(help: "Also measures the steady load of 500 simulated devices for 30 seconds.")
     var fleet = false
 
+    @Option(help: "The number of workers of Citus on this machine; 0 measures one PostgreSQL server.")
+    var citus = 0
+
     @Option(help: "Writes the figures as JSON to this file.")
     var json: String?
 
@@ -41,6 +44,7 @@ struct WholeSuite: AsyncParsableCommand {
     func validate() throws {
         guard (1...600).contains(seconds) else { throw ValidationError("--seconds must be from 1 to 600") }
         guard (1...600).contains(idle) else { throw ValidationError("--idle must be from 1 to 600") }
+        guard (0...8).contains(citus) else { throw ValidationError("--citus must be from 0 to 8") }
         guard (1...100_000).contains(devices) else { throw ValidationError("--devices must be from 1 to 100000") }
         guard !counts.isEmpty, counts.count == connections.split(separator: ",").count,
             counts.allSatisfy({ (1...4096).contains($0) })
@@ -52,7 +56,8 @@ struct WholeSuite: AsyncParsableCommand {
 
     func run() async throws {
         let measurement = SuiteMeasurement(
-            seconds: seconds, connections: counts, devices: devices, idleSeconds: idle, hasFleet: fleet)
+            seconds: seconds, connections: counts, devices: devices, idleSeconds: idle, hasFleet: fleet,
+            workers: citus)
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let figures = try await withThrowingTaskGroup(of: SuiteFigures?.self) { group in
             group.addTask {
@@ -65,6 +70,9 @@ struct WholeSuite: AsyncParsableCommand {
             throw ExitCode.failure
         }
         figures.print()
+        if citus > 0 {
+            Report.line("  On Citus with \(citus) workers. Transactions and WAL bytes are those of the coordinator.")
+        }
         if let json { try Data(figures.document.bytes).write(to: URL(fileURLWithPath: json)) }
         if !figures.isSound { throw ExitCode.failure }
     }

@@ -22,11 +22,23 @@ extension PrivateCluster {
     public static func sharedCitus() async throws -> PrivateCluster { try await citusStart.value }
 
     /// Starts a coordinator with workers for one test. Its new databases have the extension and know the workers.
+    /// - Parameters:
+    ///   - count: the number of workers, at least 1.
+    ///   - settings: more settings for `postgresql.conf` of each node, unquoted.
     /// - Throws: ``ClusterFailed``.
-    public static func makeCitus(workers count: Int = 2, fsync: Bool = true) async throws -> PrivateCluster {
+    public static func makeCitus(
+        workers count: Int = 2, fsync: Bool = true, settings: [String: String] = [:]
+    ) async throws -> PrivateCluster {
+        let settings = settings.merging(citusSettings) { $1 }
         var workers: [PrivateCluster] = []
-        for _ in 0..<count { workers.append(try await make(fsync: fsync, settings: citusSettings)) }
-        return try await make(fsync: fsync, settings: citusSettings, workers: workers)
+        for _ in 0..<count { workers.append(try await make(fsync: fsync, settings: settings)) }
+        return try await make(fsync: fsync, settings: settings, workers: workers)
+    }
+
+    /// Starts a synchronous standby of a worker.
+    /// - Throws: ``ClusterFailed``.
+    public func makeCitusStandby() async throws -> PrivateCluster {
+        try await makeStandby(isSynchronous: true, settings: Self.citusSettings)
     }
 
     /// Creates a database of the same name on the workers, and makes this server their coordinator in it.

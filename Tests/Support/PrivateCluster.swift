@@ -84,11 +84,13 @@ public actor PrivateCluster {
 
     /// Starts a standby of this server, with its superuser and password. It follows the write-ahead log.
     ///
-    /// - Parameter isSynchronous: whether each commit of this server waits from now on until the standby has flushed it.
+    /// - Parameters:
+    ///   - isSynchronous: whether each commit of this server waits from now on until the standby has flushed it.
+    ///   - settings: more settings for `postgresql.conf`, unquoted.
     /// - Throws: ``ClusterFailed``.
-    public func makeStandby(isSynchronous: Bool) async throws -> PrivateCluster {
+    public func makeStandby(isSynchronous: Bool, settings: [String: String] = [:]) async throws -> PrivateCluster {
         let standby = try await PrivateCluster(
-            binaries: binaries, configuration: Self.configuration(fsync: true, settings: [:]), .primary(self))
+            binaries: binaries, configuration: Self.configuration(fsync: true, settings: settings), .primary(self))
         if isSynchronous {
             try await sql("ALTER SYSTEM SET synchronous_standby_names = '*'")
             try await sql("SELECT pg_reload_conf()")

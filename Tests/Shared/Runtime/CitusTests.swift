@@ -3,6 +3,7 @@ import EventLog
 import Foundation
 import Postgres
 import Runtime
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,64 +13,76 @@ import Testing
     .enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
 struct CitusTests {
     @Test func `no acknowledged command is lost when workers are killed under load`() async throws {
-        let cluster = try await PrivateCluster.makeCitus()
-        let fixture = try await RuntimeFixture(cluster)
-        let load = try await CounterProcess(fixture, "load", "5", "50")
-        let pings = try await fixture.pinging {
+        try await underLoad { cluster, _, load in
             for worker in cluster.workers + cluster.workers + cluster.workers {
                 try await load.acknowledges(50)
                 try await worker.kill()
                 try await worker.start()
             }
-            try await load.acknowledges(50)
         }
-        try await fixture.counted(pings)
-        try await load.stop()
-        try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
-        await fixture.pool.close()
-        try await cluster.destroy()
     }
 
     @Test func `no acknowledged command is lost when the coordinator is killed under load`() async throws {
-        let cluster = try await PrivateCluster.makeCitus()
-        let fixture = try await RuntimeFixture(cluster)
-        let load = try await CounterProcess(fixture, "load", "5", "50")
-        let pings = try await fixture.pinging {
+        try await underLoad { cluster, _, load in
             for _ in 0..<2 {
                 try await load.acknowledges(50)
                 try await cluster.kill()
                 try await cluster.start()
             }
-            try await load.acknowledges(50)
         }
-        try await fixture.counted(pings)
-        try await load.stop()
-        try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
-        await fixture.pool.close()
-        try await cluster.destroy()
+    }
+
+    @Test func `the standby of a worker takes its place under load`() async throws {
+        try await underLoad { cluster, database, load in
+            let worker = cluster.workers[0]
+            let standby = try await worker.makeCitusStandby()
+            try await load.acknowledges(50)
+            try await worker.kill()
+            try await standby.promote()
+            try await cluster.sql(
+                """
+                SELECT citus_update_node(nodeid, '\(standby.socketDirectory)', \(standby.port), force => true)
+                FROM pg_dist_node WHERE nodeport = \(worker.port)
+                """, database: database)
+            try await load.acknowledges(50)
+            return standby
+        }
     }
 
     @Test func `shards move to another worker and back under load`() async throws {
-        let cluster = try await PrivateCluster.makeCitus()
-        let fixture = try await RuntimeFixture(cluster)
-        @Sendable func shards(of worker: PrivateCluster) async throws -> Int {
-            let count = try await cluster.sql(
-                "SELECT count(*) FROM citus_shards WHERE nodeport = \(worker.port)", database: fixture.database)
-            return try #require(Int(count))
-        }
-        let load = try await CounterProcess(fixture, "load", "5", "50")
-        let drained = cluster.workers[0]
-        let node = "'\(drained.socketDirectory)', \(drained.port)"
-        let pings = try await fixture.pinging {
+        try await underLoad { cluster, database, load in
+            let drained = cluster.workers[0]
+            @Sendable func shards() async throws -> Int {
+                let count = try await cluster.sql(
+                    "SELECT count(*) FROM citus_shards WHERE nodeport = \(drained.port)", database: database)
+                return try #require(Int(count))
+            }
+            let node = "'\(drained.socketDirectory)', \(drained.port)"
             try await load.acknowledges(50)
-            try await cluster.sql("SELECT citus_drain_node(\(node))", database: fixture.database)
-            #expect(try await shards(of: drained) == 0)
+            try await cluster.sql("SELECT citus_drain_node(\(node))", database: database)
+            #expect(try await shards() == 0)
             try await load.acknowledges(50)
             try await cluster.sql(
-                "SELECT citus_set_node_property(\(node), 'shouldhaveshards', true)", database: fixture.database)
-            try await cluster.sql("SELECT citus_rebalance_start()", database: fixture.database)
-            try await cluster.sql("SELECT citus_rebalance_wait()", database: fixture.database)
-            #expect(try await shards(of: drained) > 0)
+                "SELECT citus_set_node_property(\(node), 'shouldhaveshards', true)", database: database)
+            try await cluster.sql("SELECT citus_rebalance_start()", database: database)
+            try await cluster.sql("SELECT citus_rebalance_wait()", database: database)
+            #expect(try await shards() > 0)
+        }
+    }
+
+    /// Disturbs a cluster of its own under commands and events of other services, then checks the log.
+    ///
+    /// - Parameter disturb: gets the cluster, the name of the database and the load. Its result lives until the end.
+    private func underLoad<T: Sendable>(
+        _ disturb: @Sendable @escaping (PrivateCluster, String, CounterProcess) async throws -> T
+    ) async throws {
+        let cluster = try await PrivateCluster.makeCitus()
+        let fixture = try await RuntimeFixture(cluster)
+        let load = try await CounterProcess(fixture, "load", "5", "50")
+        let kept = Mutex<T?>(nil)
+        let pings = try await fixture.pinging {
+            let result = try await disturb(cluster, fixture.database, load)
+            kept.withLock { $0 = result }
             try await load.acknowledges(50)
         }
         try await fixture.counted(pings)
@@ -77,6 +90,7 @@ struct CitusTests {
         try await fixture.audit(acknowledged: load.acknowledged, pings: pings)
         await fixture.pool.close()
         try await cluster.destroy()
+        withExtendedLifetime(kept) {}
     }
 
     @Test func `replicas share partitions, and events of other services reach them`() async throws {
