@@ -39,7 +39,7 @@ public struct CrowdedSuite: Sendable {
         var devices: [(name: String, token: String)] = []
         for number in 1...hostileDevices {
             let name = "hostile-\(number)"
-            devices.append((name, try await register(name, [:], client)))
+            devices.append((name, try await register(name, fleet: "hostile", [:], client)))
             // Now `transfer` knows the app.
             try await require(Call(.GET, "/v1/devices/\(name)/apps/\(Self.app)/files"), .transfer, client)
         }
@@ -77,12 +77,15 @@ public struct CrowdedSuite: Sendable {
         port == .apns ? "https://localhost:\(ports[port] ?? 0)" : "http://127.0.0.1:\(ports[port] ?? 0)"
     }
 
-    /// Registers a device with an app.
+    /// Registers a device with an app. A service also limits the requests of all devices of a fleet together.
     ///
     /// - Returns: the token of the device.
-    func register(_ device: String, _ manifest: JSON, _ client: AttackClient) async throws -> String {
+    func register(
+        _ device: String, fleet: String = "honest", _ manifest: JSON, _ client: AttackClient
+    ) async throws -> String {
         let path = "/v1/devices/\(device)"
-        let registered = try await require(Call(.PUT, path, ["profile": "ios18"]), .lifecycle, client)
+        let registration: JSON = ["profile": "ios18", "fleet": .string(fleet)]
+        let registered = try await require(Call(.PUT, path, registration), .lifecycle, client)
         guard let token = registered.json["token"]?.string else {
             throw AttackFailed("the registration of \(device) returned no token")
         }
