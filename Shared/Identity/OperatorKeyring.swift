@@ -44,15 +44,29 @@ public final class OperatorKeyring: Sendable {
             state.keys = keys
             return (Array(ended.values), changes)
         }
-        // Outside of the lock, because the end of a watch takes it.
-        for watch in ended {
-            watch.end.yield()
-            watch.end.finish()
-        }
+        Self.end(ended)
         return changes
     }
 
+    /// Ends the streams of keys that have expired.
+    public func endExpired() {
+        let now = clock.now
+        Self.end(
+            state.withLock { state in
+                state.watches.values.filter { state.keys.caller(presenting: $0.credential, at: now) == nil }
+            })
+    }
+
+    /// Call it outside of the lock, because the end of a watch takes it.
+    private static func end(_ watches: [Watch]) {
+        for watch in watches {
+            watch.end.yield()
+            watch.end.finish()
+        }
+    }
+
     /// Returns a stream with one element when a key is no longer valid, at once if it is not. Its release ends the watch.
+    /// ``endExpired()`` finds a key that expires.
     public func voiding(of credential: Credential) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let now = clock.now

@@ -21,6 +21,8 @@ public final class RevokedTokens: Sendable {
 
     fileprivate struct Watch {
         let position: Int
+        /// In real seconds since 1970.
+        let expiry: Int
         let end: AsyncStream<Void>.Continuation
     }
 
@@ -60,6 +62,14 @@ public final class RevokedTokens: Sendable {
     /// Ends the streams of all tokens, because the key of some is void. Clients with a valid token open them again.
     func endStreams() { Self.end(state.withLock { $0.watches.values.flatMap(\.values) }) }
 
+    /// Ends the streams of tokens that have expired at a real time.
+    func endExpired(at now: Instant = RealClock().now) {
+        Self.end(
+            state.withLock { state in
+                state.watches.values.flatMap(\.values).filter { Int64($0.expiry) * 1000 <= now.milliseconds }
+            })
+    }
+
     /// Call it outside of the lock, because the end of a watch calls `leave`, which takes the lock.
     private static func end(_ watches: [Watch]) {
         for watch in watches {
@@ -77,10 +87,11 @@ public final class RevokedTokens: Sendable {
     var count: Int { state.withLock { $0.subjects.count } }
 
     /// Returns a stream with one element when a token is revoked, at once if it is. Its release ends the watch.
+    /// ``endExpired(at:)`` finds a token that expires.
     public func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let subject = claims.subject
-        let watch = Watch(position: claims.position ?? 0, end: end)
+        let watch = Watch(position: claims.position ?? 0, expiry: claims.exp, end: end)
         let id = state.withLock { state -> Int? in
             guard !state.isVoid(subject, watch.position) else { return nil }
             state.count += 1

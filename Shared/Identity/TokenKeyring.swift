@@ -28,7 +28,8 @@ public struct TokenKeyring: Sendable {
     private static let pause = Duration.milliseconds(200)
 }
 
-/// Reads the public keys again and again, so that a deleted key is trusted no longer.
+/// Reads the public keys again and again, so that a deleted key is trusted no longer. Also ends the streams of expired
+/// tokens.
 public struct TokenKeyFollower: Service {
     /// The interval between two reads.
     private static let poll = Duration.seconds(2)
@@ -47,6 +48,7 @@ public struct TokenKeyFollower: Service {
         await cancelWhenGracefulShutdown {
             var trusted = self.keyring.verifier.trusted
             while (try? await Task.sleep(for: Self.poll)) != nil {
+                self.revoked.endExpired()
                 guard await self.keyring.refresh() else { continue }
                 let before = trusted
                 trusted = self.keyring.verifier.trusted

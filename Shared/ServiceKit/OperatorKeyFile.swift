@@ -66,6 +66,13 @@ final class OperatorKeyFile: Service {
         }
     }
 
+    /// Why the keys of the file are not in use; nil if they are.
+    var fault: String? {
+        last.withLock { last in
+            if case .failure(let error) = last { "\(error.description); the previous keys stay valid" } else { nil }
+        }
+    }
+
     /// Writes the rows of earlier changes. After a failure, the next call continues.
     func writeEntries() async {
         while let entry = entries.withLock({ $0.first }) {
@@ -92,6 +99,7 @@ final class OperatorKeyFile: Service {
         await cancelWhenGracefulShutdown {
             while (try? await Task.sleep(for: self.interval)) != nil {
                 self.reload()
+                self.keyring.endExpired()
                 await self.writeEntries()
             }
         }

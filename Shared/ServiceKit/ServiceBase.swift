@@ -153,6 +153,7 @@ public struct ServiceBase: Sendable {
             storesRevocations: storesRevocations, logger: logger)
         try await revocations.catchUp()
         let operatorKeys = try OperatorKeyFile(configuration, logger: logger) { _ = try await pool.execute($0.query) }
+        readiness.add(HealthCheck("operator_keys", .reported) { operatorKeys.fault })
         let authenticator = Authenticator(
             operators: operatorKeys.keyring, tokens: keyring.verifier, revoked: revoked,
             insecure: configuration.isInsecure, failures: failures, refresh: { await keyring.refresh() })

@@ -120,16 +120,26 @@ import Timeline
             #expect(file.keyring.caller(presenting: Self.alice) != nil)
             #expect(log.all.filter { $0.contains("failed to reload operator keys") }.count == 1)
             #expect(log.all.contains { $0.contains("OPERATOR_KEY_FILE, line 1") })
+            #expect(file.fault?.contains("OPERATOR_KEY_FILE, line 1") == true, "a check of /readyz reports it")
+            try write(Self.line("bob"))
+            file.reload()
+            #expect(file.fault == nil)
         }
     }
 
-    @Test func `a key is invalid from its expiry on`() throws {
+    @Test func `a key is invalid from its expiry on, and its streams end`() async throws {
         let clock = ManualClock(try #require(Instant("2026-11-25T23:59:59Z")))
         let keys = try OperatorKeys(file: Self.line("alice") + " 2026-11-26T00:00:00Z")
         let keyring = OperatorKeyring(keys, clock: clock)
         #expect(keyring.caller(presenting: Self.alice) != nil)
+        let stream = keyring.voiding(of: Self.alice)
+        keyring.endExpired()
+        #expect(keyring.watches == 1)
         clock.advance(to: try #require(Instant("2026-11-26T00:00:00Z")))
         #expect(keyring.caller(presenting: Self.alice) == nil)
+        keyring.endExpired()
+        #expect(await stream.first { _ in true } != nil)
+        #expect(keyring.watches == 0)
     }
 
     @Test func `a line with an invalid expiry is refused`() {

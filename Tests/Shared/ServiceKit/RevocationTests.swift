@@ -114,6 +114,25 @@ import Timeline
         await service.pool.close()
     }
 
+    @Test func `the streams of expired tokens end, and those of others go on`() async throws {
+        let tokens = RevokedTokens()
+        let expiry = RealClock().now.milliseconds / 1000
+        func stream(_ device: String, expiresAt second: Int64) throws -> AsyncStream<Void> {
+            let claims: JSON = [
+                "jti": "1", "iss": "dormouse", "device": .string(device), "fleet": "f", "iat": 0, "position": 1,
+                "exp": .int(Int(second)),
+            ]
+            return tokens.voiding(of: try JSONDecoder().decode(TokenClaims.self, from: Data(claims.bytes)))
+        }
+        let (ended, kept) = (try stream("a", expiresAt: expiry), try stream("b", expiresAt: expiry + 1))
+        tokens.endExpired(at: Instant(milliseconds: expiry * 1000 - 1))
+        #expect(tokens.watches == 2)
+        tokens.endExpired(at: Instant(milliseconds: expiry * 1000))
+        #expect(await ended.first { _ in true } != nil)
+        #expect(tokens.watches == 1)
+        withExtendedLifetime(kept) {}
+    }
+
     @Test func `only the issuer's role can write revocations`() async throws {
         let cluster = try await PrivateCluster.shared()
         let connection = try await Connection.open(
