@@ -65,7 +65,7 @@ extension TransferStore {
 
     private static let bytes = Statement(
         """
-        SELECT coalesce(sum(coalesce(length, received)), 0)::int8 FROM transfer.uploads
+        SELECT coalesce(sum(coalesce(length, received)), 0)::int8, count(*) FROM transfer.uploads
         WHERE owner = $1 AND NOT is_deleted
         """)
 
@@ -80,17 +80,18 @@ extension TransferStore {
 
     /// Returns the bytes of all uploads of an owner: their lengths, or the received bytes before they are known.
     func bytesOfUploads(of owner: String) async throws(PostgresError) -> Int {
-        try await pool.execute(Self.bytes, .text(owner)).decode(Int.self).first ?? 0
+        try Self.use(await pool.execute(Self.bytes, .text(owner))).bytes
     }
 
     /// Stores a new upload, if it fits into the quota of its owner with all other uploads. Calls for one owner take turns.
     ///
     /// - Parameter lifetime: the seconds until an incomplete upload expires.
     /// - Returns: the stored upload; nil if it does not fit.
-    func insert(_ upload: Upload, lifetime: Int, within quota: Int) async throws -> Upload? {
+    func insert(_ upload: Upload, lifetime: Int, within quota: UploadLimits.Quota) async throws -> Upload? {
         try await pool.transaction { connection in
-            let used = try await bytesOfUploads(of: upload.owner, lockedBy: connection)
-            guard used < quota, upload.length ?? 0 <= quota - used else { return nil }
+            let (used, count) = try await uploads(of: upload.owner, lockedBy: connection)
+            let bytes = upload.length ?? 0
+            guard count < quota.uploads, used < quota.bytes, bytes <= quota.bytes - used else { return nil }
             return try await connection.execute(inserting(upload, lifetime)).first.map(Upload.init)
         }
     }
@@ -101,18 +102,22 @@ extension TransferStore {
     func set(_ length: Int, of upload: Upload, within quota: Int) async throws -> (fits: Bool, stored: Upload?) {
         try await pool.transaction { connection in
             // The sum includes the received bytes of this upload.
-            let used = try await bytesOfUploads(of: upload.owner, lockedBy: connection) - upload.received
+            let used = try await uploads(of: upload.owner, lockedBy: connection).bytes - upload.received
             guard length <= quota - used else { return (false, nil) }
             let change = Query(Self.setLength, parameters(upload.id) + [.int(upload.epoch), .int(length)])
             return (true, try await connection.execute(change).first.map(Upload.init))
         }
     }
 
-    private func bytesOfUploads(of owner: String, lockedBy connection: Connection) async throws -> Int {
+    private func uploads(of owner: String, lockedBy connection: Connection) async throws -> (bytes: Int, count: Int) {
         let rows = try await connection.execute([
             Query(Self.lockOwner, .text(owner)), Query(Self.bytes, .text(owner)),
         ])
-        return try rows[1].decode(Int.self).first ?? 0
+        return try Self.use(rows[1])
+    }
+
+    private static func use(_ rows: Rows) throws(PostgresError) -> (bytes: Int, count: Int) {
+        try rows[0].decode((Int, Int).self)
     }
 
     private func parameters(_ id: String) -> [Parameter] { [.partition(partition(ofUpload: id)), .text(id)] }

@@ -2,6 +2,10 @@ import ServiceKit
 
 /// The limits of uploads.
 struct UploadLimits: Sendable {
+    /// The most uploads of a device, and of the tokens of a fleet. Our choice.
+    static let mostOfDevice = 10_000
+    static let mostOfFleet = 1_000_000
+
     /// In bytes.
     let maxSize: Int
     /// Seconds after its last bytes until an incomplete upload expires.
@@ -19,8 +23,20 @@ struct UploadLimits: Sendable {
             "FLEET_UPLOAD_QUOTA", 1 << 40, 1...(1 << 50), "bytes of all uploads that the tokens of a fleet create")
     }
 
-    /// Returns the bytes that all uploads of an owner may have; nil without a limit.
-    func quota(ofOwner owner: String) -> Int? {
-        if owner.hasPrefix("device:") { device } else if owner.hasPrefix("fleet:") { fleet } else { nil }
+    /// The most that an owner may store.
+    struct Quota: Sendable {
+        var bytes: Int
+        var uploads: Int
+    }
+
+    /// Returns what all uploads of an owner may have; nil without a limit.
+    func quota(ofOwner owner: String) -> Quota? {
+        if owner.hasPrefix("device:") {
+            Quota(bytes: device, uploads: Self.mostOfDevice)
+        } else if owner.hasPrefix("fleet:") {
+            Quota(bytes: fleet, uploads: Self.mostOfFleet)
+        } else {
+            nil
+        }
     }
 }

@@ -15,7 +15,7 @@ extension Problem {
         detail: "The upload exceeds its announced length or UPLOAD_MAX_SIZE.")
     static let uploadQuota = Problem(
         .insufficientStorage, "upload_quota_exceeded", "Upload quota is used up",
-        detail: "Delete uploads. DEVICE_UPLOAD_QUOTA and FLEET_UPLOAD_QUOTA set the limits.")
+        detail: "Delete uploads. DEVICE_UPLOAD_QUOTA and FLEET_UPLOAD_QUOTA limit bytes; the number is limited too.")
     static let uploadType = Problem(
         .unsupportedMediaType, "upload_media_type", "Content-Type does not fit the protocol",
         detail: "tus needs \(TusRoutes.mediaType), the IETF draft needs \(DraftRoutes.mediaType).")

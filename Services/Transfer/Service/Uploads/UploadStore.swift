@@ -32,12 +32,12 @@ struct UploadStore: Sendable {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description)
         describe(&upload)
-        guard addsBytes, let quota = limits.quota(ofOwner: upload.owner) else {
+        guard var quota = limits.quota(ofOwner: upload.owner) else {
             return try await database.insert(upload, lifetime: limits.lifetime)
         }
-        guard let stored = try await database.insert(upload, lifetime: limits.lifetime, within: quota) else {
-            throw Problem.uploadQuota
-        }
+        if !addsBytes { quota.bytes = .max }
+        let stored = try await database.insert(upload, lifetime: limits.lifetime, within: quota)
+        guard let stored else { throw Problem.uploadQuota }
         return stored
     }
 
@@ -45,7 +45,7 @@ struct UploadStore: Sendable {
     ///
     /// - Returns: nil without a limit.
     func allowedLength(of upload: Upload) async throws -> Int? {
-        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else { return nil }
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner)?.bytes else { return nil }
         // The sum includes the received bytes of this upload.
         return max(0, quota - (try await database.bytesOfUploads(of: upload.owner)) + upload.received)
     }
@@ -55,7 +55,7 @@ struct UploadStore: Sendable {
     /// - Throws: `upload_too_large`, `upload_quota_exceeded`, `upload_superseded`.
     func set(_ length: Int, of upload: inout Upload) async throws {
         guard length <= limits.maxSize else { throw Problem.uploadTooLarge }
-        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else {
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner)?.bytes else {
             return upload.length = length
         }
         let (fits, stored) = try await database.set(length, of: upload, within: quota)

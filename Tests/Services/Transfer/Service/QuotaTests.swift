@@ -49,6 +49,29 @@ import TransferCore
         suite.stop(replica)
     }
 
+    @Test func `a device has at most 10,000 uploads, also empty ones`() async throws {
+        let (suite, replica) = try await UploadsSuite.start()
+        let callers = try await suite.headers(of: [("d1", "f1"), ("d2", "f1")])
+        func create(_ caller: [String: String]) async throws -> HTTPAnswer {
+            try await replica.tus(.POST, "/files", caller.merging(["Upload-Length": "0"]) { $1 })
+        }
+        let first = try await create(callers[0])
+        try #require(first.status == 201)
+        _ = try await suite.sql(
+            """
+            INSERT INTO transfer.uploads (partition, id, owner, epoch, is_held, received, length, is_complete, files, sizes,
+                is_deleted)
+            SELECT partition, 'copy-' || n, owner, 1, false, 0, 0, true, '{}', '{}', false
+            FROM transfer.uploads, generate_series(2, 10000) AS n
+            """)
+        let refused = try await create(callers[0])
+        #expect(refused.status == 507 && refused.code == "upload_quota_exceeded")
+        #expect(try await create(callers[1]).status == 201)
+        #expect(try await replica.tus(.DELETE, try #require(first.uploadPath), callers[0]).status == 204)
+        #expect(try await create(callers[0]).status == 201)
+        suite.stop(replica)
+    }
+
     @Test func `a download beyond the largest size ends without a byte and without a retry`() async throws {
         let origin = try await ContentOrigin.start()
         defer { origin.process.signal(SIGTERM) }
