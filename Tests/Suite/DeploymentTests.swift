@@ -105,7 +105,7 @@ import Testing
         let interval = try #require(Int(checks.1))
         let failures = try #require(Int(checks.2))
         let compose = try String(contentsOfFile: Self.compose, encoding: .utf8)
-        let drain = try #require(compose.firstMatch(of: #/DRAIN_SECONDS: "(\d+)"/#))
+        let drain = try #require(compose.firstMatch(of: #/DRAIN_SECONDS: \$\{DRAIN_SECONDS:-(\d+)\}/#))
         let seconds = try #require(Int(drain.1))
         #expect(seconds > interval * failures)
     }
@@ -119,7 +119,8 @@ import Testing
         let text = try String(contentsOfFile: gateway, encoding: .utf8)
         for (right, wrong) in [
             ("fd-hard-limit 50000", "maxconn 20000"), ("hard-stop-after 5s", "hard-stop-after 60s"),
-            ("GET /readyz", "GET /healthz"), (#""${GATEWAY_CONNECTIONS_PER_ADDRESS}""#, "100"),
+            ("GET /readyz", "GET /healthz"), ("    maxconn 8000\n", ""),
+            (#""${GATEWAY_CONNECTIONS_PER_ADDRESS}""#, "100"),
         ] {
             try #require(text.contains(right))
             try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)

@@ -55,6 +55,9 @@ text = pathlib.Path(sys.argv[1]).read_text()
 checks = re.findall(r"option httpchk (.*)", text)
 if not checks or set(checks) != {"GET /readyz"}:
     print("the gateway does not ask each service at /readyz")
+limits = re.findall(r"^    maxconn (\d+)$", text.partition("\ndefaults\n")[2], re.M)
+if not limits:
+    print("one port can take all connections of the gateway")
 text = re.sub(r"bind :(\d+)", lambda bind: f"bind 127.0.0.1:{ports.setdefault(bind[1], free_port())}", text)
 text = re.sub(r"server-template (\w+)-.*", rf"server \1 127.0.0.1:{server.getsockname()[1]}", text)
 # Prints a line when the gateway serves: the first one of a process that has bound its ports.
