@@ -48,7 +48,8 @@ struct CitusErrorTests {
     }
 
     @Test func `a log that is distributed only in part is refused, and migrate completes it`() async throws {
-        let cluster = try await PrivateCluster.sharedCitus()
+        // A cluster of its own: undistribute_table fails while another database of the cluster changes roles.
+        let cluster = try await PrivateCluster.makeCitus(fsync: false)
         let fixture = try await RuntimeFixture(cluster)
         try await cluster.sql(
             "SELECT undistribute_table('bus.retention'); SELECT undistribute_table('bus.erasures')",
@@ -64,6 +65,7 @@ struct CitusErrorTests {
         #expect(try await LogPlacement.read(connection).isDistributed)
         await connection.close()
         await fixture.pool.close()
+        try await cluster.destroy()
     }
 
     @Test func `an old version of the extension is refused`() async throws {

@@ -65,9 +65,12 @@ struct DirectoryStorage: Storage {
 
     func remove(_ name: String, from folder: StorageFolder) async throws {
         let path = path(folder, name)
-        try await onThread {
-            guard unlink(path) == 0 || errno == ENOENT else { throw StorageError("removing a file") }
-        }
+        // The pool of threads runs nothing for a cancelled task.
+        try await Task {
+            try await onThread {
+                guard unlink(path) == 0 || errno == ENOENT else { throw StorageError("removing a file") }
+            }
+        }.value
     }
 
     func names(in folder: StorageFolder, unchangedFor age: Duration) async throws -> [String] {

@@ -27,7 +27,7 @@ protocol Storage: Sendable {
     /// - Throws: `missing` if the file is gone: another process may have moved it.
     func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws
 
-    /// Removes a file if it exists. Open files stay readable.
+    /// Removes a file if it exists, also in a cancelled task, so that every cleanup happens. Open files stay readable.
     func remove(_ name: String, from folder: StorageFolder) async throws
 
     /// Returns the files that have not changed for at least `age`, by the clock of the storage.

@@ -37,6 +37,18 @@ import TransferCore
         #expect(try await text("a", in: .segments) == "")
     }
 
+    @Test func `a cancelled task removes a file`() async throws {
+        _ = try await storage.create("a", in: .segments)
+        let gate = Gate()
+        let removal = Task {
+            try? await gate.pass()
+            try await storage.remove("a", from: .segments)
+        }
+        removal.cancel()
+        try await removal.value
+        await #expect(throws: StorageError.missing) { _ = try await storage.open("a", in: .segments) }
+    }
+
     @Test func `absent files are missing`() async throws {
         _ = try await storage.create("a", in: .uploads)
         await #expect(throws: StorageError.missing) { _ = try await storage.open("a", in: .contents) }
