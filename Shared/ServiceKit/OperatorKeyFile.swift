@@ -6,6 +6,7 @@ import Records
 import ServiceLifecycle
 import Synchronization
 import Telemetry
+import Timeline
 
 /// The operators' keys of `OPERATOR_KEY_FILE`. It reads the file again every 5 s, so keys come and go without a restart.
 ///
@@ -29,18 +30,20 @@ final class OperatorKeyFile: Service {
 
     /// Reads the file.
     ///
-    /// - Parameter record: adds a row to the audit trail.
+    /// - Parameters:
+    ///   - clock: the real time, in which keys expire.
+    ///   - record: adds a row to the audit trail.
     /// - Throws: an error of one line if the file can't be read or has an invalid line.
     init(
-        _ configuration: ServiceConfiguration, interval: Duration = .seconds(5), logger: Logger,
-        record: @escaping @Sendable (AuditEntry) async throws -> Void
+        _ configuration: ServiceConfiguration, interval: Duration = .seconds(5), clock: any SuiteClock = RealClock(),
+        logger: Logger, record: @escaping @Sendable (AuditEntry) async throws -> Void
     ) throws(ConfigurationError) {
         self.configuration = configuration
         self.interval = interval
         self.logger = logger
         self.record = record
         let keys = try configuration.operatorKeys()
-        keyring = OperatorKeyring(keys)
+        keyring = OperatorKeyring(keys, clock: clock)
         last = Mutex(.success(keys))
     }
 

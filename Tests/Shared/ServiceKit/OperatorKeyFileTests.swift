@@ -62,7 +62,7 @@ import Timeline
 
     /// Calls the body with a key file, and a function that rewrites it.
     private func withFile(
-        _ lines: [String], rows: Rows = Rows(),
+        _ lines: [String], rows: Rows = Rows(), clock: any SuiteClock = RealClock(),
         _ body: (OperatorKeyFile, LogLines, (String) throws -> Void) async throws -> Void
     ) async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
@@ -74,7 +74,9 @@ import Timeline
             LogOutput(label: "keys", level: .info, format: .json, write: log.append)
         }
         let configuration = ServiceConfiguration(SettingsReader(["OPERATOR_KEY_FILE": path.path]), port: 1)
-        let file = try OperatorKeyFile(configuration, logger: logger) { try rows.add($0) }
+        let file = try OperatorKeyFile(configuration, interval: .milliseconds(1), clock: clock, logger: logger) {
+            try rows.add($0)
+        }
         try await body(file, log, write)
     }
 
@@ -140,6 +142,17 @@ import Timeline
         keyring.endExpired()
         #expect(await stream.first { _ in true } != nil)
         #expect(keyring.watches == 0)
+    }
+
+    @Test func `a running service ends the streams of a key that expires`() async throws {
+        let clock = ManualClock(try #require(Instant("2026-11-25T23:59:59Z")))
+        try await withFile([Self.line("alice") + " 2026-11-26T00:00:00Z"], clock: clock) { file, _, _ in
+            let service = Task { try await file.run() }
+            defer { service.cancel() }
+            let stream = file.keyring.voiding(of: Self.alice)
+            clock.advance(to: try #require(Instant("2026-11-26T00:00:00Z")))
+            _ = try await withTimeout(seconds: 60, "the stream ends") { await stream.first { _ in true } }
+        }
     }
 
     @Test func `a line with an invalid expiry is refused`() {

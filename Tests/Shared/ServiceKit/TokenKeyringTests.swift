@@ -1,5 +1,7 @@
 import EventLog
+import Foundation
 import Postgres
+import Records
 import TestSupport
 import Testing
 import Timeline
@@ -22,6 +24,20 @@ import Timeline
         #expect(await keyring.refresh(), "the first request checks its token again")
         #expect(await keyring.refresh(), "the second request checks again although its read adds no key")
         #expect(await keyring.verifier.claims(of: Credential(token))?.device == "d1")
+        await service.pool.close()
+    }
+
+    @Test func `a running service ends the streams of expired tokens`() async throws {
+        let service = try await CounterService.prepare()
+        let (keyring, tokens) = (TokenKeyring(pool: service.pool, issuer: "counter"), RevokedTokens())
+        let follower = Task { try await TokenKeyFollower(keyring, tokens).run() }
+        let claims: JSON = [
+            "jti": "1", "iss": "dormouse", "device": "d1", "fleet": "f1", "iat": 0, "position": 1, "exp": 1,
+        ]
+        let stream = tokens.voiding(of: try JSONDecoder().decode(TokenClaims.self, from: Data(claims.bytes)))
+        _ = try await withTimeout(seconds: 60, "the stream ends") { await stream.first { _ in true } }
+        follower.cancel()
+        _ = try await follower.value
         await service.pool.close()
     }
 }
