@@ -15,6 +15,14 @@ public enum Caller: Sendable, Hashable {
         case operate
     }
 
+    /// The fleet of the caller; nil for an operator.
+    public var fleet: String? {
+        switch self {
+        case .operator: nil
+        case .fleet(let id), .device(_, let id): id
+        }
+    }
+
     /// The caller's name in idempotency keys and as an owner of uploads, such as `device:d1`.
     public var description: String {
         switch self {

@@ -29,6 +29,8 @@ CREATE TABLE transfer.uploads (
     id text NOT NULL,
     -- The creator, with the name of a caller in logs. Only the creator and operators see the upload.
     owner text NOT NULL,
+    -- The fleet of the creator. NULL for an operator.
+    fleet text,
     -- The fence of writers: each request that takes the upload increments it, and writers with an older epoch fail.
     epoch bigint NOT NULL,
     -- A writer has begun and has not ended properly. It may still write to the last file, so the next writer uses a new

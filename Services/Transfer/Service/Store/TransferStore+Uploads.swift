@@ -7,7 +7,7 @@ import Timeline
 // The table `transfer.uploads`. Its times are real time by the database's clock.
 extension TransferStore {
     private static let columns = """
-        id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type, files, sizes,
+        id, owner, fleet, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type, files, sizes,
         expires_at, is_deleted OR coalesce(expires_at <= now(), false)
         """
     private static let find = Statement(
@@ -15,9 +15,9 @@ extension TransferStore {
     private static let insert = Statement(
         """
         INSERT INTO transfer.uploads (
-            partition, id, owner, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type,
+            partition, id, owner, fleet, epoch, is_held, received, length, is_complete, concatenation, metadata, content_type,
             files, sizes, expires_at, is_deleted)
-        VALUES ($1, $2, $3, 1, false, 0, $4, $5, $6, $7, $8, $9, $10, now() + $11 * interval '1 second', false)
+        VALUES ($1, $2, $3, $4, 1, false, 0, $5, $6, $7, $8, $9, $10, $11, now() + $12 * interval '1 second', false)
         RETURNING \(columns)
         """)
     private static let seize = Statement(
@@ -69,6 +69,12 @@ extension TransferStore {
         WHERE owner = $1 AND NOT is_deleted
         """)
 
+    private static let bytesOfFleets = Statement(
+        """
+        SELECT fleet, sum(coalesce(length, received))::int8 FROM transfer.uploads
+        WHERE NOT is_deleted AND fleet IS NOT NULL GROUP BY fleet
+        """)
+
     /// Locks what an owner's uploads may have, until the end of the transaction.
     private static let lockOwner = Statement(
         "SELECT pg_advisory_xact_lock(hashtextextended('transfer.uploads ' || $1, 0))")
@@ -81,6 +87,12 @@ extension TransferStore {
     /// Returns the bytes of all uploads of an owner: their lengths, or the received bytes before they are known.
     func bytesOfUploads(of owner: String) async throws(PostgresError) -> Int {
         try Self.use(await pool.execute(Self.bytes, .text(owner))).bytes
+    }
+
+    /// Returns the bytes of all uploads of each fleet.
+    func bytesOfUploadsOfFleets() async throws(PostgresError) -> [String: Int] {
+        let rows = try await pool.execute(Self.bytesOfFleets).decode((String, Int).self)
+        return Dictionary(uniqueKeysWithValues: rows)
     }
 
     /// Stores a new upload, if it fits into the quota of its owner with all other uploads. Calls for one owner take turns.
@@ -136,9 +148,9 @@ extension TransferStore {
 
     private func inserting(_ upload: Upload, _ lifetime: Int) -> Query {
         let columns: [Parameter] = [
-            .text(upload.owner), .int(upload.length), .bool(upload.isComplete), .text(upload.concatenation),
-            .text(upload.metadata), .text(upload.contentType), .texts(upload.segments.map(\.file)),
-            .ints(upload.segments.map(\.size)), upload.expiry(after: lifetime),
+            .text(upload.owner), .text(upload.fleet), .int(upload.length), .bool(upload.isComplete),
+            .text(upload.concatenation), .text(upload.metadata), .text(upload.contentType),
+            .texts(upload.segments.map(\.file)), .ints(upload.segments.map(\.size)), upload.expiry(after: lifetime),
         ]
         return Query(Self.insert, parameters(upload.id) + columns)
     }
@@ -166,12 +178,14 @@ extension TransferStore {
     /// Marks an upload as gone. The sweep removes its files.
     ///
     /// - Parameter audit: the entry of the audit trail; added if the upload existed.
-    func reapUpload(_ id: String, _ audit: AuditEntry? = nil) async throws {
+    /// - Returns: whether it existed.
+    func reapUpload(_ id: String, _ audit: AuditEntry? = nil) async throws -> Bool {
         let reap = Query(Self.reap, parameters(id))
-        guard let audit else { return _ = try await pool.execute(reap) }
-        try await pool.transaction { connection in
-            guard try await connection.execute(reap).affected > 0 else { return }
+        guard let audit else { return try await pool.execute(reap).affected > 0 }
+        return try await pool.transaction { connection in
+            guard try await connection.execute(reap).affected > 0 else { return false }
             _ = try await connection.execute(audit.query)
+            return true
         }
     }
 
@@ -221,11 +235,11 @@ extension TransferStore {
 
 extension Upload {
     fileprivate init(_ row: Row) throws(PostgresError) {
-        let (id, owner, epoch, isHeld, received, length, isComplete) = try row.decode(
-            (String, String, Int, Bool, Int, Int?, Bool).self, at: 0)
+        let (id, owner, fleet, epoch, isHeld, received, length, isComplete) = try row.decode(
+            (String, String, String?, Int, Bool, Int, Int?, Bool).self, at: 0)
         let (concatenation, metadata, contentType, files, sizes, expiresAt, isGone) = try row.decode(
-            (String?, String?, String?, [String], [Int], Instant?, Bool).self, at: 7)
-        self.init(id: id, owner: owner)
+            (String?, String?, String?, [String], [Int], Instant?, Bool).self, at: 8)
+        self.init(id: id, owner: owner, fleet: fleet)
         (self.epoch, self.isHeld, self.received, self.length) = (epoch, isHeld, received, length)
         (self.isComplete, self.concatenation, self.metadata) = (isComplete, concatenation, metadata)
         (self.contentType, self.expiresAt, self.isGone) = (contentType, expiresAt, isGone)

@@ -7,6 +7,8 @@ struct Upload: Sendable, Equatable {
     let id: String
     /// The caller that created it.
     let owner: String
+    /// The fleet of the creator; nil for an operator.
+    let fleet: String?
     /// The fence: each request that takes the upload increments it, and an older request can't commit.
     var epoch = 1
     /// Whether a writer may still have the last file open.

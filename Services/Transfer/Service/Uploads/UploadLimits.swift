@@ -10,6 +10,8 @@ struct UploadLimits: Sendable {
     let maxSize: Int
     /// Seconds after its last bytes until an incomplete upload expires.
     let lifetime: Int
+    /// The bytes of all uploads of a fleet: those of its tokens and those of its devices.
+    let fleets: FleetBytes
     /// The bytes of all uploads of a device, and of those that a fleet token made.
     private let device: Int
     private let fleet: Int
@@ -20,7 +22,8 @@ struct UploadLimits: Sendable {
             "UPLOAD_LIFETIME", 86400, 1...31_536_000, "seconds after its last byte until an incomplete upload expires")
         device = reader.number("DEVICE_UPLOAD_QUOTA", 1 << 36, 1...(1 << 50), "bytes of all uploads of a device")
         fleet = reader.number(
-            "FLEET_UPLOAD_QUOTA", 1 << 40, 1...(1 << 50), "bytes of all uploads that the tokens of a fleet create")
+            "FLEET_UPLOAD_QUOTA", 1 << 40, 1...(1 << 50), "bytes of all uploads of a fleet, with those of its devices")
+        fleets = FleetBytes(limit: fleet)
     }
 
     /// The most that an owner may store.

@@ -14,7 +14,7 @@ import TransferCore
 @Suite("Quotas", .tags(.database, .processes), .timeLimit(.minutes(3))) struct QuotaTests {
     @Test func `a device and a fleet have a quota of bytes of uploads, and operators have none`() async throws {
         let (suite, replica) = try await UploadsSuite.start([
-            "--device-upload-quota", "10", "--fleet-upload-quota", "20",
+            "--device-upload-quota", "10", "--fleet-upload-quota", "40",
         ])
         let callers = try await suite.headers(of: [("d1", "f1"), ("d2", "f1"), (nil, "f1")])
         let (phone, other, fleet) = (callers[0], callers[1], callers[2])
@@ -47,6 +47,39 @@ import TransferCore
             .PATCH, path, phone.merging(["Upload-Offset": "6", "Upload-Length": "11"]) { $1 }, "7")
         #expect(late.status == 507 && late.code == "upload_quota_exceeded")
         suite.stop(replica)
+    }
+
+    @Test func `the uploads of a fleet's devices have one quota, in each replica`() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--fleet-upload-quota", "20"])
+        let callers = try await suite.headers(of: [("d1", "f1"), ("d2", "f1"), (nil, "f1"), ("d3", "f2")])
+        func create(_ caller: [String: String], _ length: Int) async throws -> HTTPAnswer {
+            try await replica.tus(.POST, "/files", caller.merging(["Upload-Length": "\(length)"]) { $1 })
+        }
+        let first = try await create(callers[0], 10)
+        #expect(first.status == 201)
+        let refused = try await create(callers[1], 11)
+        #expect(refused.status == 507 && refused.code == "upload_quota_exceeded")
+        let open = try await replica.tus(.POST, "/files", callers[1].merging(["Upload-Defer-Length": "1"]) { $1 })
+        let path = try #require(open.uploadPath)
+        func append(_ offset: Int, _ body: String) async throws -> Int {
+            try await replica.tus(.PATCH, path, callers[1].merging(["Upload-Offset": "\(offset)"]) { $1 }, body).status
+        }
+        #expect(try await append(0, "0123456789") == 204)
+        #expect(try await append(10, "0") == 507)
+        #expect(try await create(callers[2], 1).status == 507)
+        #expect(try await create(callers[3], 20).status == 201, "another fleet has a quota of its own")
+        #expect(try await replica.tus(.DELETE, try #require(first.uploadPath), callers[0]).status == 204)
+        #expect(try await create(callers[2], 10).status == 201)
+        // Another replica counts what this one has stored. An upload without bytes fits.
+        let other = try await suite.replica()
+        try await eventually(describe: "the other replica refuses") {
+            let answer = try await other.tus(.POST, "/files", callers[0].merging(["Upload-Length": "1"]) { $1 })
+            if answer.status == 201 { _ = try await other.tus(.DELETE, try #require(answer.uploadPath), callers[0]) }
+            return answer.status == 507
+        }
+        #expect(try await other.tus(.POST, "/files", callers[0].merging(["Upload-Length": "0"]) { $1 }).status == 201)
+        suite.stop(replica)
+        suite.stop(other)
     }
 
     @Test func `a device has at most 10,000 uploads, also empty ones`() async throws {
