@@ -17,6 +17,16 @@ public struct LogPlacement: Sendable, Equatable {
     /// Whether Citus distributes the log.
     public var isDistributed: Bool { !shards.isEmpty }
 
+    /// The interval between two reads that look for new events of all partitions, in case a wake-up was lost. Citus sends
+    /// such a read to each shard, so it is less frequent there.
+    public var pollInterval: Duration { isDistributed ? .seconds(2) : .milliseconds(500) }
+
+    /// The settings of PostgreSQL for sessions. By default, Citus opens several connections to a worker for a statement that
+    /// reads several shards, and closes all but one after it. That costs more than to read the shards one after another.
+    public var sessionSettings: [String: String] {
+        isDistributed ? ["citus.max_adaptive_executor_pool_size": "1"] : [:]
+    }
+
     /// Returns the id of the shard of a partition; 0 without Citus.
     public func shard(of partition: Int) -> Int { shards.indices.contains(partition) ? shards[partition] : 0 }
 

@@ -39,7 +39,7 @@ struct TickPlan {
     /// The shortest interval between two checks. On a busy process a check then finds several deadlines.
     static let shortest = Duration.milliseconds(10)
     /// The interval of the poll, in case a wake-up was lost.
-    static let poll = Duration.milliseconds(500)
+    let poll: Duration
     /// The shortest interval between looks that only skip events.
     let glance: Duration
     private(set) var nextCheck: ContinuousClock.Instant
@@ -48,7 +48,8 @@ struct TickPlan {
     /// The end of the earliest sleep under way.
     private var sleepEnd: ContinuousClock.Instant?
 
-    init(glance: Duration, now: ContinuousClock.Instant) {
+    init(poll: Duration, glance: Duration, now: ContinuousClock.Instant) {
+        self.poll = poll
         self.glance = glance
         (nextCheck, nextPoll, nextGlance) = (now, now, now)
     }
@@ -68,7 +69,7 @@ struct TickPlan {
 
     /// Plans the next poll. It is measured from the end of this one, because a database that does not answer keeps a poll
     /// waiting.
-    mutating func polled(at end: ContinuousClock.Instant) { nextPoll = end + Self.poll }
+    mutating func polled(at end: ContinuousClock.Instant) { nextPoll = end + poll }
 
     /// Whether the look that skips events is due; then plans the next one.
     mutating func glances(at now: ContinuousClock.Instant) -> Bool {
@@ -87,7 +88,7 @@ struct TickPlan {
         at now: ContinuousClock.Instant, wait: Duration?, hasSkips: Bool
     ) -> ContinuousClock.Instant? {
         var end = nextPoll
-        if let wait, wait < Self.poll { end = min(end, now + wait) }
+        if let wait, wait < poll { end = min(end, now + wait) }
         if hasSkips { end = min(end, nextGlance) }
         end = max(end, nextCheck)
         if let sleepEnd, sleepEnd <= end { return nil }

@@ -1,13 +1,15 @@
 import EventLog
 import Machines
 import Postgres
+import Synchronization
 import Timeline
 
 extension DurableRuntime {
     /// Checks the deadlines when one may be due, and polls the log.
     func tick() async {
         await withDiscardingTaskGroup { sleepers in
-            var plan = TickPlan(glance: PartitionMachine<M>.glanceInterval, now: .now)
+            let poll = engine.placement.withLock(\.pollInterval)
+            var plan = TickPlan(poll: poll, glance: PartitionMachine<M>.glanceInterval, now: .now)
             engine.deadlineAlarm.ring()
             for await _ in engine.deadlineAlarm.rings {
                 let now = ContinuousClock.now

@@ -73,14 +73,15 @@ extension DurableService {
         // values to choose the shard.
         let base = try await ServiceBase.open(
             Self.name, configuration, tokenIssuer: tokenIssuer,
-            settings: { $0.isDistributed ? [:] : ["plan_cache_mode": "force_generic_plan"] },
+            settings: { $0.isDistributed ? $0.sessionSettings : ["plan_cache_mode": "force_generic_plan"] },
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
             policy: policy, cacheBytes: configuration.stateCacheBytes, placement: base.placement,
             metrics: base.metrics, tracer: base.tracer, logger: logger)
         let tail = LogTail(
-            pool: base.pool, partitions: configuration.partitions, updates: runtime.updates, logger: logger)
+            pool: base.pool, partitions: configuration.partitions, updates: runtime.updates,
+            pollInterval: base.placement.pollInterval, logger: logger)
         let parts = ServiceParts(runtime: runtime, commands: Commands(runtime), tail: tail, base: base)
         var table = RouteTable()
         table.catchUp = { try await runtime.catchUp(with: $0) }

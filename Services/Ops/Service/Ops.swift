@@ -66,7 +66,8 @@ public struct Ops: ServiceProgram {
         try await HTTPClient.withHTTPClient(configuration: calling) { client in
             let parked = ParkedRoutes(addresses: services.addresses, client: client)
             let base = try await ServiceBase.open(
-                Self.name, configuration, migrators: try Self.migrators(), logger: logger)
+                Self.name, configuration, settings: \.sessionSettings, migrators: try Self.migrators(),
+                logger: logger)
             let (pool, metrics) = (base.pool, base.metrics)
             var reads: ReadPool?
             if let readURL { reads = try await base.readPool(readURL) }
@@ -78,7 +79,7 @@ public struct Ops: ServiceProgram {
             // People read the feed, so events may gather for a moment.
             let tail = LogTail(
                 pool: pool, partitions: configuration.partitions, updates: updates, pace: .milliseconds(20),
-                logger: logger)
+                pollInterval: base.placement.pollInterval, logger: logger)
             var table = RouteTable()
             Self.addRoutes(
                 to: &table, pool: pool, reads: reads?.pool, tail: tail, placement: base.placement, metrics: metrics,

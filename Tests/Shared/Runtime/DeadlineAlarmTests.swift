@@ -82,7 +82,7 @@ import Timeline
 
     @Test func `the next sleep ends at the first of the poll, the deadline and the skip`() {
         let start = ContinuousClock.now
-        var plan = TickPlan(glance: .milliseconds(100), now: start)
+        var plan = TickPlan(poll: .milliseconds(500), glance: .milliseconds(100), now: start)
         func after(_ milliseconds: Int) -> ContinuousClock.Instant { start + .milliseconds(milliseconds) }
         // The macro can't call a mutating function.
         func steps(_ milliseconds: Int) -> [Bool] {
@@ -112,12 +112,12 @@ import Timeline
 
     @Test func `a poll that waits for a database does not follow another without a pause`() {
         let start = ContinuousClock.now
-        var plan = TickPlan(glance: .milliseconds(100), now: start)
+        var plan = TickPlan(poll: .milliseconds(500), glance: .milliseconds(100), now: start)
         #expect(plan.isPollDue(at: start))
         let end = start + .milliseconds(700)
         plan.polled(at: end)
         #expect(!plan.isPollDue(at: end))
         let wake = plan.sleep(at: end, wait: nil, hasSkips: false)
-        #expect(wake == end + TickPlan.poll)
+        #expect(wake == end + .milliseconds(500))
     }
 }
