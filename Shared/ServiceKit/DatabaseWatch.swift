@@ -28,7 +28,10 @@ final class DatabaseWatch: Service {
 
     // Commands need PL/pgSQL and the log's tables, so this tests more than `SELECT 1`.
     private static let probe = Statement(
-        "SELECT bus.expect(p.partition, 0, 'the first partition'), p.head FROM bus.partitions AS p WHERE p.partition = 0")
+        """
+        SELECT bus.expect(p.partition, 0, 'the first partition'), p.head
+        FROM bus.partitions AS p WHERE p.partition = 0
+        """)
     // Not a part of the probe, because Citus would send the id to a worker.
     private static let incarnationID = Statement("SELECT id FROM bus.incarnation")
 

@@ -38,6 +38,19 @@ struct RoutingTests {
         await fixture.pool.close()
     }
 
+    @Test func `a session of a service reads shards one after another, and polls less often`() async throws {
+        let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
+        let placement = fixture.placement
+        #expect(placement.pollInterval == .seconds(2) && LogPlacement.oneDatabase.pollInterval == .milliseconds(500))
+        #expect(LogPlacement.oneDatabase.sessionSettings.isEmpty)
+        let options = try ConnectionOptions(url: fixture.url, settings: placement.sessionSettings)
+        let session = try await Connection.open(options, logger: fixture.logger)
+        let size = try await session.execute(Statement("SHOW citus.max_adaptive_executor_pool_size"))
+        #expect(try size[0].decode(String.self) == "1")
+        await session.close()
+        await fixture.pool.close()
+    }
+
     private func plan(of query: Query, _ fixture: RuntimeFixture) async throws -> [String] {
         let explain = Statement("EXPLAIN (COSTS OFF) \(query.statement.sql)")
         return try await fixture.pool.execute(Query(explain, query.parameters)).decode(String.self)
