@@ -9,6 +9,9 @@ import Telemetry
 public enum LogDistribution {
     /// The oldest version of Citus that routes all statements of a batch.
     static let oldestVersion = 13
+    /// The number of shards of a worker by default. Each costs: the partitions of a shard share transactions, reads of all
+    /// partitions go to each shard, and Citus plans an INSERT with a SELECT for each.
+    static let shardsOfWorker = 2
     /// The tables of the log that are distributed. The first one decides the shards of all others.
     ///
     /// `bus.readers` is not among them: `ops` counts all partitions in one transaction, and its counts are on the
@@ -57,6 +60,13 @@ public enum LogDistribution {
 
     /// Returns the tables that are not distributed; nil without Citus.
     private static func missing(_ tables: [String], _ connection: Connection) async throws -> String? {
+        try await state(tables, connection)?.missing
+    }
+
+    /// Returns the tables that are not distributed, and the number of workers that take shards; nil without Citus.
+    private static func state(
+        _ tables: [String], _ connection: Connection
+    ) async throws -> (missing: String, workers: Int)? {
         guard let row = try await connection.execute(extensionVersion).first else { return nil }
         let version = try row.decode(String.self)
         guard Int(version.prefix { $0.isNumber }) ?? 0 >= oldestVersion else { throw CitusError.tooOld(version) }
@@ -64,7 +74,7 @@ public enum LogDistribution {
             .decode((Bool, Int, String).self)
         guard isCoordinator else { throw CitusError.worker }
         guard nodes > 0 else { throw CitusError.noWorkers }
-        return missing
+        return (missing, nodes)
     }
 
     // MARK: The migration
@@ -73,18 +83,18 @@ public enum LogDistribution {
     ///
     /// - Parameters:
     ///   - tables: of the log or of a service. Those of the log come first.
-    ///   - shards: the number of shards of a new log.
+    ///   - shards: the number of shards of a new log; nil for two on each worker.
     /// - Throws: ``CitusError`` if Citus is there, but can't be used, or a `PostgresError`.
     public static func distribute(
-        _ tables: [String] = tables, shards: Int, _ connection: Connection, logger: Logger
+        _ tables: [String] = tables, shards: Int?, _ connection: Connection, logger: Logger
     ) async throws {
         for table in tables {
-            guard let missing = try await missing([table], connection) else { return }
+            guard let (missing, workers) = try await state([table], connection) else { return }
             guard !missing.isEmpty else { continue }
             let isFirst = table == Self.tables[0]
             try await connection.script(
                 """
-                SET client_min_messages = warning; SET citus.shard_count = \(shards);
+                SET client_min_messages = warning; SET citus.shard_count = \(shards ?? shardsOfWorker * workers);
                 SELECT create_distributed_table('\(table)', 'partition',
                     colocate_with => '\(isFirst ? "none" : Self.tables[0])');
                 RESET citus.shard_count; RESET client_min_messages

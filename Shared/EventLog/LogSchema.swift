@@ -45,11 +45,11 @@ public enum LogSchema {
     ///
     /// - Parameters:
     ///   - connection: with the role of the schema's owner.
-    ///   - shards: the number of shards of a new log, where Citus distributes it.
+    ///   - shards: the number of shards of a new log, where Citus distributes it; nil for two on each worker.
     /// - Throws: ``LogError`` if the log exists with another number of partitions or another prefix of roles.
     ///   ``CitusError``.
     public static func migrate(
-        _ connection: Connection, partitions: Int, shards: Int = 32, roles: LogRoles = .standard, logger: Logger
+        _ connection: Connection, partitions: Int, shards: Int? = nil, roles: LogRoles = .standard, logger: Logger
     ) async throws {
         try await LogDistribution.check(connection)
         _ = try await migrator().apply(on: connection, logger: logger)

@@ -8,11 +8,11 @@ public enum RuntimeSchema {
     ///
     /// - Parameters:
     ///   - connection: a session of the schemas' owner.
-    ///   - shards: the number of shards of a new log, where Citus distributes it.
+    ///   - shards: the number of shards of a new log, where Citus distributes it; nil for two on each worker.
     ///   - version: the version of the machine's stored form. Retention waits until all states have it.
     ///   - more: the service's own migrations, numbered from 2.
     public static func migrate(
-        service: String, _ connection: Connection, partitions: Int, shards: Int = 32, rolePassword: String?,
+        service: String, _ connection: Connection, partitions: Int, shards: Int? = nil, rolePassword: String?,
         roles: LogRoles = .standard, version: Int = 1, more: [Migration] = [], logger: Logger
     ) async throws {
         try await LogSchema.migrate(

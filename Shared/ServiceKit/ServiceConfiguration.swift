@@ -23,8 +23,8 @@ public struct ServiceConfiguration: Sendable {
     public let requestRates: RequestRates.Limits
     public let failedCredentials: Int
     public let partitions: Int
-    /// The number of shards of a new log on Citus.
-    public let shards: Int
+    /// The number of shards of a new log on Citus; nil for two on each worker.
+    public let shards: Int?
     /// The names of the database roles that `migrate` creates.
     public let roles: LogRoles
     let stateCacheBytes: Int
@@ -91,8 +91,8 @@ public struct ServiceConfiguration: Sendable {
             "PARTITIONS", 16, 1...1024,
             "partitions of the log, the same for all services; fixed when migrate creates the log")
         shards = reader.number(
-            "CITUS_SHARDS", 32, 1...1024,
-            "migrate only: shards of a new log in a database with the extension citus, which spread over the workers")
+            "CITUS_SHARDS", 1...1024,
+            "migrate only: shards of a new log in a database with the extension citus; by default two on each worker")
         stateCacheBytes =
             reader.number("STATE_CACHE_MIB", 256, 1...1_048_576, "memory for cached states, in MiB") << 20
         hasAccessLog = reader.flag(

@@ -40,8 +40,8 @@ extension SettingsReader {
         let width = settings.map(\.flag.count).max() ?? 0
         let lines = settings.map { setting in
             let name = setting.flag + String(repeating: " ", count: width - setting.flag.count)
-            let range = setting.range.map { $0 + ", " } ?? ""
-            return "  \(name)  \(setting.summary)" + (setting.standard.map { " (\(range)default \($0))" } ?? "")
+            let notes = [setting.range, setting.standard.map { "default \($0)" }].compactMap(\.self)
+            return "  \(name)  \(setting.summary)" + (notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))")
         }
         return """
             Usage: \(service) [\(commands.joined(separator: "|"))] [options]

@@ -55,6 +55,14 @@ public final class SettingsReader {
         ) { text in Int(text).flatMap { range.contains($0) ? $0 : nil } }
     }
 
+    /// Reads a whole number in a range that may stay unset.
+    public func number(_ name: String, _ range: ClosedRange<Int>, _ summary: String) -> Int? {
+        let words = "\(range.lowerBound) to \(range.upperBound)"
+        return value(name, nil, shown: nil, range: words, summary, mustBe: "a number from " + words) { text in
+            Int(text).flatMap { range.contains($0) ? .some($0) : nil }
+        }
+    }
+
     /// Reads one of the words of a type.
     public func choice<Value: RawRepresentable<String> & CaseIterable>(
         _ name: String, _ standard: Value, _ summary: String

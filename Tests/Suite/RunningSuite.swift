@@ -264,7 +264,6 @@ final class RunningSuite: Sendable {
         for service in SuiteService.allCases {
             var settings = suite.migrationSettings(of: service)
             settings["VIRTUAL_TIME"] = virtualTime ? "true" : "false"
-            settings["CITUS_SHARDS"] = "8"
             try await ChildProcess.migrate(service.rawValue, settings: settings)
         }
         return MigratedCluster(cluster: cluster, database: database)

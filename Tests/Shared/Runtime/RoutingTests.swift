@@ -28,6 +28,8 @@ struct RoutingTests {
     @Test func `partitions of one shard share a statement`() async throws {
         let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
         let placement = fixture.placement
+        let shards = "SELECT count(*) FROM citus_shards WHERE table_name = 'bus.partitions'::regclass"
+        #expect(try await fixture.cluster.sql(shards, database: fixture.database) == "4", "two on each worker")
         #expect(placement.isDistributed && placement.shards.count == fixture.partitions)
         #expect(placement.groups(of: 0..<fixture.partitions).joined().sorted() == Array(0..<fixture.partitions))
         for group in placement.groups(of: 0..<fixture.partitions) {

@@ -38,7 +38,7 @@ struct RuntimeFixture: Sendable {
         let options = try ConnectionOptions(url: self.cluster.url(database: database))
         let connection = try await Connection.open(options, logger: logger)
         try await RuntimeSchema.migrate(
-            service: Counter.name, connection, partitions: partitions, shards: 4, rolePassword: nil, logger: logger)
+            service: Counter.name, connection, partitions: partitions, rolePassword: nil, logger: logger)
         placement = try await LogPlacement.read(connection)
         await connection.close()
         pool = ConnectionPool(options, size: 4, acquisitionTimeout: .seconds(60), logger: logger)

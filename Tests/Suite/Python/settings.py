@@ -12,8 +12,9 @@ from suite import ours
 def entries(text):
     """Yields `(variable, description, range, default)` of each option."""
     for name, words in re.findall(r"^  --([a-z-]+) +(.+)$", text, re.M):
-        found = re.fullmatch(r"(.+?)(?: \((?:([^()]+), )?default (.+)\))?", words)
-        texts = [(text or "").replace("|", "\\|") for text in found.groups()]
+        found = re.fullmatch(r"(.+?)(?: \((?:([^()]+), )?default (.+)\)| \((\d+ to \d+)\))?", words)
+        words, limits, default, alone = ((text or "").replace("|", "\\|") for text in found.groups())
+        texts = (words, limits or alone, default)
         yield name.upper().replace("-", "_"), *texts
 
 
