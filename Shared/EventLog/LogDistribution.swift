@@ -9,8 +9,8 @@ import Telemetry
 public enum LogDistribution {
     /// The oldest version of Citus that routes all statements of a batch.
     static let oldestVersion = 13
-    /// The number of shards of a worker by default. Each costs: the partitions of a shard share transactions, reads of all
-    /// partitions go to each shard, and Citus plans an INSERT with a SELECT for each.
+    /// The number of shards of a worker by default. More shards cost more. Only partitions of one shard share a transaction.
+    /// A read of all partitions goes to each shard. Citus plans an INSERT with a SELECT once for each shard.
     static let shardsOfWorker = 2
     /// The tables of the log that are distributed. The first one decides the shards of all others.
     ///

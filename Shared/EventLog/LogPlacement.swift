@@ -19,7 +19,7 @@ public struct LogPlacement: Sendable, Equatable {
 
     /// The interval between two reads that look for new events of all partitions, in case a wake-up was lost. Citus sends
     /// such a read to each shard, so it is less frequent there.
-    public var pollInterval: Duration { isDistributed ? .seconds(2) : .milliseconds(500) }
+    public var pollInterval: Duration { isDistributed ? .seconds(1) : .milliseconds(500) }
 
     /// The settings of PostgreSQL for sessions. By default, Citus opens several connections to a worker for a statement that
     /// reads several shards, and closes all but one after it. That costs more than to read the shards one after another.

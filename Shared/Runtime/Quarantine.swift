@@ -47,7 +47,7 @@ struct Quarantine: Sendable {
     static let trialLimit = 500
     /// The records after which an input is condemned.
     static let triesOfInput = 5
-    /// The pause after a failed look at the log. The 500 ms poll then looks again.
+    /// The pause after a failed look at the log. The poll then looks again.
     static let pause = Duration.milliseconds(250)
 
     private let limits = Limits()

@@ -22,7 +22,7 @@ extension ServiceBase {
     public func readPool(_ url: String) async throws -> ReadPool {
         let options = try ConnectionOptions(
             url: url, password: try configuration.databasePassword.read(), applicationName: "dormouse-\(name)-read",
-            target: .any)
+            settings: placement.sessionSettings, target: .any)
         let connection = try await Connection.open(options, logger: logger)
         try await LogSchema.verify(connection, partitions: configuration.partitions)
         guard try await LogIncarnation.read(connection) == incarnation else { throw OtherLog() }

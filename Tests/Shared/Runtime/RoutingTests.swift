@@ -43,7 +43,7 @@ struct RoutingTests {
     @Test func `a session of a service reads shards one after another, and polls less often`() async throws {
         let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
         let placement = fixture.placement
-        #expect(placement.pollInterval == .seconds(2) && LogPlacement.oneDatabase.pollInterval == .milliseconds(500))
+        #expect(placement.pollInterval == .seconds(1) && LogPlacement.oneDatabase.pollInterval == .milliseconds(500))
         #expect(LogPlacement.oneDatabase.sessionSettings.isEmpty)
         let options = try ConnectionOptions(url: fixture.url, settings: placement.sessionSettings)
         let session = try await Connection.open(options, logger: fixture.logger)

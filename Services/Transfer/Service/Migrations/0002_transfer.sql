@@ -63,6 +63,40 @@ CREATE INDEX uploads_partition_expires_at_idx ON transfer.uploads (partition, ex
 -- For the quota of an owner.
 CREATE INDEX uploads_owner_idx ON transfer.uploads (owner) WHERE NOT is_deleted;
 
+-- For the quota of a fleet: the bytes of all its uploads, with those of its devices. An upload counts with its length, or
+-- with its received bytes before the length is known.
+CREATE TABLE transfer.upload_bytes (
+    fleet text NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT upload_bytes_pkey PRIMARY KEY (fleet)
+);
+
+-- Keeps transfer.upload_bytes exact. The fleets are in order, so that two changes can't wait for each other.
+CREATE FUNCTION transfer.count_upload_bytes() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO transfer.upload_bytes AS b (fleet, bytes)
+        SELECT n.fleet, sum(coalesce(n.length, n.received)) FROM new_rows AS n
+        WHERE n.fleet IS NOT NULL AND NOT n.is_deleted GROUP BY n.fleet ORDER BY n.fleet
+        ON CONFLICT (fleet) DO UPDATE SET bytes = b.bytes + excluded.bytes;
+    ELSE
+        INSERT INTO transfer.upload_bytes AS b (fleet, bytes)
+        SELECT c.fleet, sum(c.bytes) FROM (
+            SELECT n.fleet, coalesce(n.length, n.received) FROM new_rows AS n WHERE NOT n.is_deleted
+            UNION ALL
+            SELECT o.fleet, -coalesce(o.length, o.received) FROM old_rows AS o WHERE NOT o.is_deleted
+        ) AS c (fleet, bytes)
+        WHERE c.fleet IS NOT NULL GROUP BY c.fleet HAVING sum(c.bytes) <> 0 ORDER BY c.fleet
+        ON CONFLICT (fleet) DO UPDATE SET bytes = b.bytes + excluded.bytes;
+    END IF;
+    RETURN NULL;
+END $$;
+REVOKE ALL ON FUNCTION transfer.count_upload_bytes() FROM PUBLIC;
+CREATE TRIGGER uploads_insert AFTER INSERT ON transfer.uploads REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION transfer.count_upload_bytes();
+CREATE TRIGGER uploads_update AFTER UPDATE ON transfer.uploads REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION transfer.count_upload_bytes();
+
 -- The credentials with which apps answered challenges. The log has only the fact of the answer. A row is deleted when no
 -- session needs it.
 CREATE TABLE transfer.credentials (

@@ -63,16 +63,11 @@ extension TransferStore {
         JOIN transfer.uploads AS upload ON upload.partition = asked.partition AND upload.id = asked.id
         """)
 
-    private static let bytes = Statement(
+    private static let use = Statement(
         """
-        SELECT coalesce(sum(coalesce(length, received)), 0)::int8, count(*) FROM transfer.uploads
-        WHERE owner = $1 AND NOT is_deleted
-        """)
-
-    private static let bytesOfFleets = Statement(
-        """
-        SELECT fleet, sum(coalesce(length, received))::int8 FROM transfer.uploads
-        WHERE NOT is_deleted AND fleet IS NOT NULL GROUP BY fleet
+        SELECT coalesce(sum(coalesce(u.length, u.received)), 0)::int8, count(*),
+            coalesce((SELECT b.bytes FROM transfer.upload_bytes AS b WHERE b.fleet = $2), 0)
+        FROM transfer.uploads AS u WHERE u.owner = $1 AND NOT u.is_deleted
         """)
 
     /// Locks what an owner's uploads may have, until the end of the transaction.
@@ -84,52 +79,61 @@ extension TransferStore {
         WHERE partition = $1 AND id = $2 AND epoch = $3 AND NOT is_deleted RETURNING \(columns)
         """)
 
-    /// Returns the bytes of all uploads of an owner: their lengths, or the received bytes before they are known.
-    func bytesOfUploads(of owner: String) async throws(PostgresError) -> Int {
-        try Self.use(await pool.execute(Self.bytes, .text(owner))).bytes
+    /// What the uploads of an owner and of its fleet have, with the received bytes of uploads without a length.
+    private struct Use {
+        let bytes: Int
+        let uploads: Int
+        let fleet: Int
+
+        init(_ rows: Rows) throws(PostgresError) { (bytes, uploads, fleet) = try rows[0].decode((Int, Int, Int).self) }
+
+        /// Returns the bytes that the owner may still store.
+        func room(within quota: UploadLimits.Quota) -> Int { max(0, min(quota.bytes - bytes, quota.fleet - fleet)) }
     }
 
-    /// Returns the bytes of all uploads of each fleet.
-    func bytesOfUploadsOfFleets() async throws(PostgresError) -> [String: Int] {
-        let rows = try await pool.execute(Self.bytesOfFleets).decode((String, Int).self)
-        return Dictionary(uniqueKeysWithValues: rows)
+    /// Returns the bytes that the owner of an upload may still store.
+    func room(for upload: Upload, within quota: UploadLimits.Quota) async throws(PostgresError) -> Int {
+        try Use(await pool.execute([use(of: upload)])[0]).room(within: quota)
     }
 
-    /// Stores a new upload, if it fits into the quota of its owner with all other uploads. Calls for one owner take turns.
+    /// Stores a new upload, if it fits into the quotas of its owner and its fleet. Calls for one fleet take turns.
     ///
-    /// - Parameter lifetime: the seconds until an incomplete upload expires.
+    /// - Parameters:
+    ///   - lifetime: the seconds until an incomplete upload expires.
+    ///   - addsBytes: whether its bytes are not yet stored. If they are, the quotas need room, but not for all of them.
     /// - Returns: the stored upload; nil if it does not fit.
-    func insert(_ upload: Upload, lifetime: Int, within quota: UploadLimits.Quota) async throws -> Upload? {
+    func insert(
+        _ upload: Upload, lifetime: Int, within quota: UploadLimits.Quota, addsBytes: Bool
+    ) async throws -> Upload? {
         try await pool.transaction { connection in
-            let (used, count) = try await uploads(of: upload.owner, lockedBy: connection)
-            let bytes = upload.length ?? 0
-            guard count < quota.uploads, used < quota.bytes, bytes <= quota.bytes - used else { return nil }
+            let use = try await use(of: upload, lockedBy: connection)
+            let room = use.room(within: quota)
+            guard use.uploads < quota.uploads, room > 0, !addsBytes || upload.length ?? 0 <= room else { return nil }
             return try await connection.execute(inserting(upload, lifetime)).first.map(Upload.init)
         }
     }
 
-    /// Stores the length of an upload whose length was unknown, if it fits into the quota of its owner.
+    /// Stores the length of an upload whose length was unknown, if it fits into the quotas of its owner and its fleet.
     ///
     /// - Returns: whether it fits, and the stored upload; nil if another request has taken it.
-    func set(_ length: Int, of upload: Upload, within quota: Int) async throws -> (fits: Bool, stored: Upload?) {
+    func set(
+        _ length: Int, of upload: Upload, within quota: UploadLimits.Quota
+    ) async throws -> (fits: Bool, stored: Upload?) {
         try await pool.transaction { connection in
-            // The sum includes the received bytes of this upload.
-            let used = try await uploads(of: upload.owner, lockedBy: connection).bytes - upload.received
-            guard length <= quota - used else { return (false, nil) }
+            let room = try await use(of: upload, lockedBy: connection).room(within: quota)
+            guard length <= upload.received + room else { return (false, nil) }
             let change = Query(Self.setLength, parameters(upload.id) + [.int(upload.epoch), .int(length)])
             return (true, try await connection.execute(change).first.map(Upload.init))
         }
     }
 
-    private func uploads(of owner: String, lockedBy connection: Connection) async throws -> (bytes: Int, count: Int) {
-        let rows = try await connection.execute([
-            Query(Self.lockOwner, .text(owner)), Query(Self.bytes, .text(owner)),
-        ])
-        return try Self.use(rows[1])
-    }
+    private func use(of upload: Upload) -> Query { Query(Self.use, [.text(upload.owner), .text(upload.fleet)]) }
 
-    private static func use(_ rows: Rows) throws(PostgresError) -> (bytes: Int, count: Int) {
-        try rows[0].decode((Int, Int).self)
+    private func use(of upload: Upload, lockedBy connection: Connection) async throws -> Use {
+        // The owner of a fleet's own uploads is the fleet.
+        let owners = [upload.owner] + (upload.fleet.map { ["fleet:" + $0] } ?? []).filter { $0 != upload.owner }
+        let locks = owners.map { Query(Self.lockOwner, .text($0)) }
+        return try Use(try await connection.execute(locks + [use(of: upload)])[owners.count])
     }
 
     private func parameters(_ id: String) -> [Parameter] { [.partition(partition(ofUpload: id)), .text(id)] }
@@ -178,14 +182,12 @@ extension TransferStore {
     /// Marks an upload as gone. The sweep removes its files.
     ///
     /// - Parameter audit: the entry of the audit trail; added if the upload existed.
-    /// - Returns: whether it existed.
-    func reapUpload(_ id: String, _ audit: AuditEntry? = nil) async throws -> Bool {
+    func reapUpload(_ id: String, _ audit: AuditEntry? = nil) async throws {
         let reap = Query(Self.reap, parameters(id))
-        guard let audit else { return try await pool.execute(reap).affected > 0 }
-        return try await pool.transaction { connection in
-            guard try await connection.execute(reap).affected > 0 else { return false }
+        guard let audit else { return _ = try await pool.execute(reap) }
+        try await pool.transaction { connection in
+            guard try await connection.execute(reap).affected > 0 else { return }
             _ = try await connection.execute(audit.query)
-            return true
         }
     }
 

@@ -115,8 +115,6 @@ private struct UploadWriter {
     private var writes = WriteBehind()
     /// The offset after the last byte that is in the file or in the write in progress.
     private var written: Int
-    /// Whether the quota of the fleet has the length already.
-    private let hasLength: Bool
     private var checked = ContinuousClock.now
 
     /// The offset after the last received byte.
@@ -127,7 +125,6 @@ private struct UploadWriter {
         self.upload = upload
         self.hash = hash
         written = upload.received
-        hasLength = upload.length != nil
     }
 
     /// - Returns: whether all bytes are durable now.
@@ -185,7 +182,6 @@ private struct UploadWriter {
 
     private mutating func commit(isHeld: Bool) async throws {
         try await writes.finish()
-        let durable = upload.received
         if written > upload.received {
             try await file?.sync()
             upload.segments[upload.segments.count - 1].size += written - upload.received
@@ -193,9 +189,7 @@ private struct UploadWriter {
         }
         // Only the request that opened the file may mark it as closed.
         upload.isHeld = isHeld || (file == nil && upload.isHeld)
-        let new = upload.received - durable
         upload = try await committed()
-        if !hasLength { store.limits.fleets.add(new, to: upload.fleet) }
         checked = .now
     }
 

@@ -10,9 +10,7 @@ struct UploadLimits: Sendable {
     let maxSize: Int
     /// Seconds after its last bytes until an incomplete upload expires.
     let lifetime: Int
-    /// The bytes of all uploads of a fleet: those of its tokens and those of its devices.
-    let fleets: FleetBytes
-    /// The bytes of all uploads of a device, and of those that a fleet token made.
+    /// The bytes of all uploads of a device, and of those of a fleet with its devices.
     private let device: Int
     private let fleet: Int
 
@@ -23,21 +21,22 @@ struct UploadLimits: Sendable {
         device = reader.number("DEVICE_UPLOAD_QUOTA", 1 << 36, 1...(1 << 50), "bytes of all uploads of a device")
         fleet = reader.number(
             "FLEET_UPLOAD_QUOTA", 1 << 40, 1...(1 << 50), "bytes of all uploads of a fleet, with those of its devices")
-        fleets = FleetBytes(limit: fleet)
     }
 
     /// The most that an owner may store.
     struct Quota: Sendable {
-        var bytes: Int
-        var uploads: Int
+        let bytes: Int
+        let uploads: Int
+        /// In bytes, of the owner's fleet.
+        let fleet: Int
     }
 
     /// Returns what all uploads of an owner may have; nil without a limit.
     func quota(ofOwner owner: String) -> Quota? {
         if owner.hasPrefix("device:") {
-            Quota(bytes: device, uploads: Self.mostOfDevice)
+            Quota(bytes: device, uploads: Self.mostOfDevice, fleet: fleet)
         } else if owner.hasPrefix("fleet:") {
-            Quota(bytes: fleet, uploads: Self.mostOfFleet)
+            Quota(bytes: fleet, uploads: Self.mostOfFleet, fleet: fleet)
         } else {
             nil
         }

@@ -32,26 +32,21 @@ struct UploadStore: Sendable {
         let caller = try context.requireCaller(.operate)
         var upload = Upload(id: UUID.random().lowercased, owner: caller.description, fleet: caller.fleet)
         describe(&upload)
-        guard var quota = limits.quota(ofOwner: upload.owner) else {
+        guard let quota = limits.quota(ofOwner: upload.owner) else {
             return try await database.insert(upload, lifetime: limits.lifetime)
         }
-        if !addsBytes { quota.bytes = .max }
-        // The sums have the whole length of a concatenation, although it shares the bytes of its parts.
-        return try await taking(upload.length ?? 0, of: upload.fleet, always: !addsBytes) {
-            let stored = try await database.insert(upload, lifetime: limits.lifetime, within: quota)
-            guard let stored else { throw Problem.uploadQuota }
-            return stored
-        }
+        let stored = try await database.insert(
+            upload, lifetime: limits.lifetime, within: quota, addsBytes: addsBytes)
+        guard let stored else { throw Problem.uploadQuota }
+        return stored
     }
 
     /// Returns the length that an upload without a known length may reach within the quota of its owner.
     ///
     /// - Returns: nil without a limit.
     func allowedLength(of upload: Upload) async throws -> Int? {
-        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner)?.bytes else { return nil }
-        // Both sums include the received bytes of this upload.
-        let own = max(0, quota - (try await database.bytesOfUploads(of: upload.owner)))
-        return upload.received + min(own, limits.fleets.room(of: upload.fleet) ?? own)
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else { return nil }
+        return upload.received + (try await database.room(for: upload, within: quota))
     }
 
     /// Sets the length of an upload. A length that was unknown at the creation is checked here.
@@ -59,32 +54,13 @@ struct UploadStore: Sendable {
     /// - Throws: `upload_too_large`, `upload_quota_exceeded`, `upload_superseded`.
     func set(_ length: Int, of upload: inout Upload) async throws {
         guard length <= limits.maxSize else { throw Problem.uploadTooLarge }
-        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner)?.bytes else {
+        guard upload.length == nil, let quota = limits.quota(ofOwner: upload.owner) else {
             return upload.length = length
         }
-        upload = try await taking(length - upload.received, of: upload.fleet) { [upload] in
-            let (fits, stored) = try await database.set(length, of: upload, within: quota)
-            guard fits else { throw Problem.uploadQuota }
-            guard let stored else { throw Problem.uploadSuperseded }
-            return stored
-        }
-    }
-
-    /// Takes bytes of a fleet's quota for a change of the database.
-    ///
-    /// - Throws: `upload_quota_exceeded`, and what the change throws.
-    private func taking(
-        _ bytes: Int, of fleet: String?, always: Bool = false, _ change: () async throws -> Upload
-    ) async throws -> Upload {
-        if always {
-            limits.fleets.add(bytes, to: fleet)
-        } else if !limits.fleets.take(bytes, of: fleet) {
-            throw Problem.uploadQuota
-        }
-        do { return try await change() } catch {
-            limits.fleets.add(-bytes, to: fleet)
-            throw error
-        }
+        let (fits, stored) = try await database.set(length, of: upload, within: quota)
+        guard fits else { throw Problem.uploadQuota }
+        guard let stored else { throw Problem.uploadSuperseded }
+        upload = stored
     }
 
     /// Returns an upload without an effect on its writer.
@@ -130,9 +106,7 @@ struct UploadStore: Sendable {
     ///
     /// - Parameter call: the request to delete it; nil if the service itself deletes it.
     func delete(_ upload: Upload, _ call: Call? = nil) async throws {
-        if try await database.reapUpload(upload.id, try call.flatMap { try audit($0, upload) }) {
-            limits.fleets.add(-(upload.length ?? upload.received), to: upload.fleet)
-        }
+        try await database.reapUpload(upload.id, try call.flatMap { try audit($0, upload) })
         try await empty(upload.id, upload.segments.map(\.file))
     }
 

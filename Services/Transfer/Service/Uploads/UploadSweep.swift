@@ -2,7 +2,7 @@ import Logging
 import ServiceLifecycle
 import Telemetry
 
-/// Removes the files and rows of uploads that were deleted or have expired, and counts the bytes of the others.
+/// Removes the files and rows of uploads that were deleted or have expired.
 struct UploadSweep: Service {
     let store: UploadStore
 
@@ -11,21 +11,12 @@ struct UploadSweep: Service {
         let pause = Duration.seconds(min(60, max(1, store.limits.lifetime / 4)))
         try? await cancelWhenGracefulShutdown {
             while true {
-                do {
-                    try await sweep()
-                    try await count()
-                } catch {
+                do { try await sweep() } catch {
                     store.logger.warning("failed to sweep uploads, will retry", error: error)
                 }
                 try await Task.sleep(for: pause)
             }
         }
-    }
-
-    /// Counts the bytes of the uploads of each fleet.
-    private func count() async throws {
-        store.limits.fleets.beginCount()
-        store.limits.fleets.endCount(try await store.database.bytesOfUploadsOfFleets())
     }
 
     private func sweep() async throws {

@@ -166,7 +166,7 @@ struct AttemptExchange: Sendable {
             var iterator = response.body.makeAsyncIterator()
             while let buffer = try await Self.next(&iterator) {
                 runner.counts.received(buffer.readableBytes, by: .workers)
-                guard runner.quotas.fleets.take(buffer.readableBytes, of: order.fleet) else {
+                guard runner.quotas.take(buffer.readableBytes, of: order.fleet) else {
                     runner.meter.refused(by: .fleetFiles)
                     throw FetchFailure(.cannotWrite)
                 }

@@ -161,7 +161,7 @@ final class TransferWorkers: Service {
     /// - Parameter takesOver: false while expired leases of other workers mean nothing.
     private func scan(takesOver: Bool) async throws {
         var bytes: [String: Int] = [:]
-        quotas.fleets.beginCount()
+        quotas.beginScan()
         try await store.forEachPage(of: Self.page) { rows in
             let states = rows.map { ($0.key, TransferMachine(binary: $0.state)) }
             for case (_, let state?) in states {
@@ -179,7 +179,7 @@ final class TransferWorkers: Service {
                 if isAlive != true { try await look(at: offer, worker) }
             }
         }
-        quotas.fleets.endCount(bytes)
+        quotas.endScan(bytes)
     }
 
     private func attempts(of device: AggregateKey, _ state: TransferMachine?) -> [(AttemptOffer, worker: String?)] {
