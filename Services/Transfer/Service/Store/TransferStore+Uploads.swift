@@ -171,12 +171,31 @@ extension TransferStore {
     /// - Parameter lifetime: the seconds until an incomplete upload expires.
     /// - Returns: the stored upload; nil if another request has taken it, or it is gone.
     func commit(_ upload: Upload, lifetime: Int) async throws(PostgresError) -> Upload? {
+        try await pool.execute([committing(upload, lifetime)])[0].first.map(Upload.init)
+    }
+
+    /// Does the same for an upload without a length, if its new bytes fit into the quotas of its owner and its fleet.
+    ///
+    /// - Parameter bytes: the number of new bytes.
+    /// - Returns: whether they fit, and the stored upload; nil if another request has taken it, or it is gone.
+    func commit(
+        _ upload: Upload, adding bytes: Int, lifetime: Int, within quota: UploadLimits.Quota
+    ) async throws -> (fits: Bool, stored: Upload?) {
+        try await pool.transaction { connection in
+            guard bytes <= (try await use(of: upload, lockedBy: connection).room(within: quota)) else {
+                return (false, nil)
+            }
+            return (true, try await connection.execute(committing(upload, lifetime)).first.map(Upload.init))
+        }
+    }
+
+    private func committing(_ upload: Upload, _ lifetime: Int) -> Query {
         let columns: [Parameter] = [
             .int(upload.epoch), .bool(upload.isHeld), .int(upload.received), .int(upload.length),
             .bool(upload.isComplete), .texts(upload.segments.map(\.file)), .ints(upload.segments.map(\.size)),
             upload.expiry(after: lifetime),
         ]
-        return try await pool.execute(Self.commit, parameters(upload.id) + columns).first.map(Upload.init)
+        return Query(Self.commit, parameters(upload.id) + columns)
     }
 
     /// Marks an upload as gone. The sweep removes its files.

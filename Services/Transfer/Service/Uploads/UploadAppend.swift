@@ -115,6 +115,8 @@ private struct UploadWriter {
     private var writes = WriteBehind()
     /// The offset after the last byte that is in the file or in the write in progress.
     private var written: Int
+    /// Whether the quotas have the whole length already.
+    private let hasLength: Bool
     private var checked = ContinuousClock.now
 
     /// The offset after the last received byte.
@@ -125,6 +127,7 @@ private struct UploadWriter {
         self.upload = upload
         self.hash = hash
         written = upload.received
+        hasLength = upload.length != nil
     }
 
     /// - Returns: whether all bytes are durable now.
@@ -157,10 +160,7 @@ private struct UploadWriter {
             return upload
         }
         try await flush()
-        // A complete upload stays complete after a request without bytes.
-        upload.isComplete = upload.isComplete || isComplete
-        if isComplete { upload.length = written }
-        try await commit(isHeld: false)
+        try await commit(isHeld: false, isComplete: isComplete)
         return upload
     }
 
@@ -180,16 +180,27 @@ private struct UploadWriter {
         pending = ByteBuffer()
     }
 
-    private mutating func commit(isHeld: Bool) async throws {
+    private mutating func commit(isHeld: Bool, isComplete: Bool = false) async throws {
         try await writes.finish()
-        if written > upload.received {
+        let durable = upload
+        let new = written - durable.received
+        if new > 0 {
             try await file?.sync()
-            upload.segments[upload.segments.count - 1].size += written - upload.received
+            upload.segments[upload.segments.count - 1].size += new
             upload.received = written
         }
+        // A complete upload stays complete after a request without bytes.
+        if isComplete { (upload.isComplete, upload.length) = (true, written) }
         // Only the request that opened the file may mark it as closed.
         upload.isHeld = isHeld || (file == nil && upload.isHeld)
-        upload = try await committed()
+        do { upload = try await committed(adding: hasLength ? 0 : new) } catch let problem as Problem
+            where problem.code == Problem.uploadQuota.code
+        {
+            // Meanwhile, other uploads have filled the quota.
+            upload = durable
+            try await abandon()
+            throw problem
+        }
         checked = .now
     }
 
@@ -211,8 +222,8 @@ private struct UploadWriter {
         return opened
     }
 
-    private func committed() async throws -> Upload {
-        if let upload = try await store.database.commit(upload, lifetime: store.limits.lifetime) { return upload }
+    private func committed(adding unmeasured: Int = 0) async throws -> Upload {
+        if let upload = try await store.commit(upload, adding: unmeasured) { return upload }
         // If the upload is gone, its other files may have been removed before this request created one.
         if try await store.database.upload(upload.id)?.isGone ?? true {
             for segment in upload.segments { try await store.storage.remove(segment.file, from: .uploads) }

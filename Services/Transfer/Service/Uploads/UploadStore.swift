@@ -49,6 +49,21 @@ struct UploadStore: Sendable {
         return upload.received + (try await database.room(for: upload, within: quota))
     }
 
+    /// Stores the state of an upload.
+    ///
+    /// - Parameter unmeasured: the number of its new bytes, if they belong to no known length.
+    /// - Returns: the stored upload; nil if another request has taken it, or it is gone.
+    /// - Throws: `upload_quota_exceeded`; the stored state is the former one then.
+    func commit(_ upload: Upload, adding unmeasured: Int) async throws -> Upload? {
+        guard unmeasured > 0, let quota = limits.quota(ofOwner: upload.owner) else {
+            return try await database.commit(upload, lifetime: limits.lifetime)
+        }
+        let (fits, stored) = try await database.commit(
+            upload, adding: unmeasured, lifetime: limits.lifetime, within: quota)
+        guard fits else { throw Problem.uploadQuota }
+        return stored
+    }
+
     /// Sets the length of an upload. A length that was unknown at the creation is checked here.
     ///
     /// - Throws: `upload_too_large`, `upload_quota_exceeded`, `upload_superseded`.

@@ -118,6 +118,41 @@ import TransferCore
         suite.stop(replica)
     }
 
+    /// The bytes of a request with a checksum count only at its end.
+    @Test func `a body does not exceed a quota that others have filled meanwhile`() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--device-upload-quota", "10"])
+        let caller = try await suite.headers(of: [("d1", "f1")])[0]
+        func begin() async throws -> String {
+            let open = try await replica.tus(.POST, "/files", caller.merging(["Upload-Defer-Length": "1"]) { $1 })
+            return try #require(open.uploadPath)
+        }
+        func append(_ body: String, to path: String) async throws -> Int {
+            try await replica.tus(.PATCH, path, caller.merging(["Upload-Offset": "0"]) { $1 }, body).status
+        }
+        let (slow, fast) = (try await begin(), try await begin())
+        let headers =
+            caller.map { "\($0): \($1)" } + [
+                "Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream", "Upload-Offset: 0",
+                "Content-Length: 8", "Upload-Checksum: sha1 fCIvspJ9goryL1khNOiTJIBjfA0=",
+            ]
+        let wire = try await replica.half("PATCH", slow, headers, ByteBuffer(string: "1234"))
+        try await eventually(describe: "the first half has arrived") {
+            let metrics = String(buffer: try await replica.send(.GET, "/metrics").body)
+            return metrics.split(separator: "\n").contains { line in
+                ["dormouse_transfer_bytes_total", #""received""#, #""uploads""#, " 4"].allSatisfy(line.contains)
+            }
+        }
+        #expect(try await append("12345678", to: fast) == 204)
+        try await wire.send("5678")
+        #expect(try await wire.heard("upload_quota_exceeded").hasPrefix("HTTP/1.1 507"))
+        #expect(try await replica.tus(.HEAD, slow, caller).headers.first(name: "Upload-Offset") == "0")
+        #expect(try await suite.sql("SELECT bytes FROM transfer.upload_bytes") == "8")
+        // The upload can go on with what fits.
+        #expect(try await append("12", to: slow) == 204)
+        #expect(try await suite.sql(Self.wrongSums) == "0")
+        suite.stop(replica)
+    }
+
     @Test func `concatenations stop at the quota`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--device-upload-quota", "10"])
         let caller = try await suite.headers(of: [("d1", "f1")])[0]
