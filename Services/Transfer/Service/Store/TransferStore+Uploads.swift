@@ -79,7 +79,7 @@ extension TransferStore {
         WHERE partition = $1 AND id = $2 AND epoch = $3 AND NOT is_deleted RETURNING \(columns)
         """)
 
-    /// What the uploads of an owner and of its fleet have, with the received bytes of uploads without a length.
+    /// The sizes of all uploads of an owner and of its fleet. An upload without a length counts with its received bytes.
     private struct Use {
         let bytes: Int
         let uploads: Int
