@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Logging
 import NIOHTTP1
 import Postgres
@@ -40,12 +41,108 @@ import Testing
         }
     }
 
+    @Test func `a suite with an archive is restored to a moment after its backup`() async throws {
+        try await Installation.using { installation in
+            try await start(installation, "--archive")
+            try await load(installation, "phone-1", "film")
+            let backup = installation.folder.appendingPathComponent("backups/first")
+            let early = Self.text(of: Date())
+            let made = try await installation.run("backup", [backup.path])
+            #expect(made.status == .exited(0), "\(made.output)")
+            // Enough of the log that its replay takes longer than the start of the server.
+            _ = try await query(
+                installation, "CREATE TABLE large AS SELECT repeat(n::text, 99) FROM generate_series(1, 400000) AS n")
+            try await load(installation, "phone-2", "later")
+            let moment = try await query(installation, "SELECT clock_timestamp()::text")
+            let places = try await load(installation, "phone-3", "last")
+            #expect(try await installation.call(.DELETE, .transfer, "/content/later").status == 204)
+            let last = try await query(installation, "SELECT clock_timestamp()::text")
+            try await load(installation, "phone-4", "end")
+            // A killed server has not archived its last segment.
+            try await kill(installation, "database")
+            #expect(try await installation.down().exit(within: 180) == .exited(0))
+
+            func restore(to moment: String, _ more: String...) async throws -> (
+                status: TestSupport.ExitStatus, output: String
+            ) { try await installation.run("restore", ["--replace", "--to=" + moment] + more + [backup.path]) }
+            let elsewhere = installation.folder.appendingPathComponent("backups")
+            for (wrong, message) in [
+                (early, "give an earlier backup"), (Self.text(of: Date() + 3600), "is in the future"),
+                (Self.text(of: Date()), "the archive ends before"),
+            ] {
+                let refused = try await restore(to: wrong)
+                #expect(refused.status == .exited(1) && refused.output.contains(message), "\(refused.output)")
+            }
+            let restored = try await restore(to: moment, "--archive", elsewhere.path)
+            #expect(restored.status == .exited(0), "\(restored.output)")
+
+            // The archive goes on without the option.
+            try await start(installation)
+            try await expect(installation, devices: ["phone-1", "phone-2"], missing: ["phone-3", "phone-4"])
+            #expect(try await installation.call(.GET, .transfer, "/content/last").status == 404)
+            try await eventually(within: 60, describe: "the deleted file is back from the trash") {
+                try await installation.call(.GET, .transfer, "/content/later").status == 200
+            }
+            let gone = try await installation.call(
+                .GET, .lifecycle, "/v1/devices/phone-1", headers: ["Dormouse-Position": places.position])
+            #expect(gone.status == 410)
+            #expect(try await query(installation, "SHOW archive_mode") == "on")
+            try await refuseSnapshot(installation)
+            try await load(installation, "phone-5", "another")
+            let newest = try await query(installation, "SELECT clock_timestamp()::text")
+            try await load(installation, "phone-6", "after")
+
+            // Each moment is in the timeline of its time: the second one in that of the first restore.
+            let timelines = [
+                (last, ["phone-3"], ["phone-4", "phone-5"]), (newest, ["phone-2", "phone-5"], ["phone-3", "phone-6"]),
+            ]
+            for (moment, devices, missing) in timelines {
+                #expect(try await installation.down().exit(within: 180) == .exited(0))
+                let restored = try await restore(to: moment)
+                #expect(restored.status == .exited(0), "\(restored.output)")
+                try await start(installation)
+                try await expect(installation, devices: devices, missing: missing)
+            }
+        }
+    }
+
+    private func expect(_ installation: Installation, devices: [String], missing: [String]) async throws {
+        for device in devices + missing {
+            let status = try await installation.call(.GET, .lifecycle, "/v1/devices/\(device)").status
+            #expect(status == (missing.contains(device) ? 404 : 200), "\(device)")
+        }
+    }
+
+    private func kill(_ installation: Installation, _ process: String) async throws {
+        let record = try String(
+            contentsOf: installation.folder.appendingPathComponent("run/\(process).pid"), encoding: .utf8)
+        let pid = try #require(record.split(separator: " ").first.flatMap { pid_t($0) })
+        #expect(Glibc.kill(pid, SIGKILL) == 0)
+    }
+
+    /// A log that goes back would write other segments with the same names.
+    private func refuseSnapshot(_ installation: Installation) async throws {
+        for (action, status) in [("save", 0), ("restore", 1)] as [(String, Int32)] {
+            let snapshot = try ChildProcess.start(
+                Repository.file("deploy/snapshot").path, ["--data", installation.folder.path, action, "a"],
+                environment: installation.environment)
+            #expect(try await snapshot.exit(within: 120) == .exited(status), "\(snapshot.errors.tail())")
+            #expect(status == 0 || snapshot.errors.tail().contains("cannot follow a log that goes back"))
+        }
+    }
+
+    private static func text(of moment: Date) -> String {
+        Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(moment)
+    }
+
     @Test(arguments: [
         (["backup"], "give a folder for the backup"), (["backup", "--fast", "x"], "unknown option '--fast'"),
         (["backup", "a", "b"], "give one folder"), (["restore"], "give the folder of a backup"),
         (["restore", "--replase", "x"], "unknown option '--replase'"),
         (["restore", "--accept", "x"], "--accept takes no"),
         (["restore", "--data"], "--data needs a folder"),
+        (["restore", "--to", "yesterdy", "x"], "--to needs a moment such as"),
+        (["restore", "--archive", "/", "x"], "--archive needs --to"),
     ])
     func `a wrong command line gets one line and status 2`(words: [String], message: String) async throws {
         let process = try ChildProcess.start(Repository.file("deploy/\(words[0])").path, Array(words.dropFirst()))
@@ -54,8 +151,8 @@ import Testing
         #expect(process.errors.tail().contains(message))
     }
 
-    private func start(_ installation: Installation) async throws {
-        let up = try installation.up(["--detach", "--no-fleet"])
+    private func start(_ installation: Installation, _ more: String...) async throws {
+        let up = try installation.up(["--detach", "--no-fleet"] + more)
         #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
     }
 
@@ -82,6 +179,8 @@ import Testing
         try await refuse(["--replace", backup.path], "the suite runs in")
         #expect(try await installation.down().exit(within: 180) == .exited(0))
         try await refuse([backup.path], "has data: add --replace")
+        let now = Self.text(of: Date())
+        try await refuse(["--replace", "--to", now, backup.path], "there is no archive in")
         try await refuse(["--replace", installation.folder.path], "it has no manifest")
         let script = """
             cd "$(dirname "$1")"; cp -a first damaged; printf x >>damaged/database/global/pg_control
@@ -179,13 +278,21 @@ import Testing
 
     /// Returns the service, the subject and the kind of the actor of an action's newest row.
     private func audited(_ installation: Installation, _ action: String) async throws -> String {
-        let statement = Statement(
-            "SELECT service, subject, actor_kind FROM bus.audit WHERE action = $1 ORDER BY at DESC LIMIT 1")
+        try await query(
+            installation,
+            """
+            SELECT concat_ws('|', service, subject, actor_kind) FROM bus.audit WHERE action = '\(action)'
+            ORDER BY at DESC LIMIT 1
+            """)
+    }
+
+    /// Returns the text that a query of the owner finds; "none" without a row.
+    private func query(_ installation: Installation, _ sql: String) async throws -> String {
         let options = try ConnectionOptions(url: try database(of: installation))
         let connection = try await Connection.open(options, logger: Logger(label: "test"))
-        let row = try await connection.execute(Query(statement, .text(action))).decode((String, String, String).self)
+        let found = try await connection.execute(Statement(sql)).decode(String.self).first
         await connection.close()
-        return row.map { "\($0)|\($1)|\($2)" }.first ?? "none"
+        return found ?? "none"
     }
 
     private func database(of installation: Installation) throws -> String {

@@ -24,7 +24,7 @@ struct ClusterUpgradeTests {
         set -euo pipefail
         base=$1 lib=$2
         chmod 755 "$base"
-        for part in output packages process cluster suite; do source "$lib/$part.sh"; done
+        for part in output packages process archive cluster suite; do source "$lib/$part.sh"; done
         real=$(postgres_programs)
         share=$("$real/pg_config" --sharedir)
         copy=$base$real

@@ -73,10 +73,13 @@ struct Installation {
     }
 
     /// Runs a script of `deploy` that takes `--data` and `--binaries`.
-    func run(_ script: String, _ arguments: [String]) async throws -> (status: TestSupport.ExitStatus, output: String) {
+    func run(
+        _ script: String, _ arguments: [String], environment others: [String: String] = [:]
+    ) async throws -> (status: TestSupport.ExitStatus, output: String) {
         let process = try ChildProcess.start(
             Repository.file("deploy/\(script)").path,
-            ["--data", folder.path, "--binaries", ChildProcess.product("")] + arguments, environment: environment)
+            ["--data", folder.path, "--binaries", ChildProcess.product("")] + arguments,
+            environment: environment.merging(others) { $1 })
         let status = try await process.exit(within: 180)
         return (status, (process.output.lines + process.errors.lines).joined(separator: "\n"))
     }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A private PostgreSQL cluster, separate from clusters of the system. Sourced, never run; needs output.sh,
-# process.sh, packages.sh, and the variables `data`, `runs`, `logs` and `secrets`.
+# process.sh, packages.sh, archive.sh, and the variables `data`, `runs`, `logs` and `secrets`.
 
 # find_cluster: sets `home` (the folder of the cluster), `owner` (its user) and `programs`.
 # PostgreSQL refuses to run as root. For root, the user of the PostgreSQL package runs it.
@@ -132,6 +132,10 @@ start_cluster() {
         fi
     done
     record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its start"
+    if [[ -n ${recovery_settings:-} ]] && ! wait_for_recovery; then
+        show_end database
+        fail "PostgreSQL did not replay its log; see above"
+    fi
     make_database || fail "cannot create the database"
     if ((${workers:-0} > 0)); then join_workers "$workers" || fail "cannot add the workers of Citus"; fi
     done_ "PostgreSQL listens on port $database_port (127.0.0.1) and in $sockets"
@@ -155,6 +159,8 @@ launch_postgres() {
 			idle_in_transaction_session_timeout = 5s
 			cluster_name = 'dormouse'
 		CONFIGURATION
+        archive_settings
+        if [[ -n ${recovery_settings:-} ]]; then printf '%s\n' "$recovery_settings"; fi
     } | write_as_owner "$home/data/dormouse.conf"
     output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1)
 }

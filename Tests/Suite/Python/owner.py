@@ -21,7 +21,7 @@ LOGGED = {**os.environ, "PGOPTIONS": "-c log_min_duration_statement=0"}
 FUNCTIONS = """
 set -euo pipefail
 cd "$0"
-for name in output packages process suite cluster; do source "deploy/lib/$name.sh"; done
+for name in output packages process suite archive cluster; do source "deploy/lib/$name.sh"; done
 use_data "$1"
 make_folders
 find_cluster
