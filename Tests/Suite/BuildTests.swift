@@ -35,6 +35,18 @@ import Testing
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
+    /// A first build on two cores had 1,282 steps: 426 s for all but the last 25, and 660 s for these.
+    @Test(arguments: [(0, 1282, 0), (1257, 1282, 39), (1282, 1282, 100), (3, 4, 75)])
+    func `the last steps of a first build count as much as they take`(step: Int, of steps: Int, percent: Int)
+        async throws
+    {
+        let script = "source \"$0\"; percent_of \(step) \(steps)"
+        let shell = try ChildProcess.start(
+            "/usr/bin/env", ["bash", "-c", script, Repository.file("deploy/lib/build.sh").path])
+        #expect(try await shell.exit() == .exited(0), "\(shell.errors.tail())")
+        #expect(shell.output.tail() == "\(percent)")
+    }
+
     @Test func `a source that changes during the build is built again`() async throws {
         let checkout = try Checkout()
         #expect(

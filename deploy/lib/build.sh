@@ -38,6 +38,17 @@ fresh() {
     [[ -z $(find "${sources[@]}" -newer "$folder/.built" -print -quit) ]]
 }
 
+# percent_of STEP STEPS: prints how much of a build is done. A first build has hundreds of small files in C, and the large Swift
+# modules at its end: the last 25 steps take 1.6 times as long as the others.
+percent_of() {
+    local large=25 weight=78 finished=$1 all=$2
+    if ((all > 500)); then
+        if (($1 > all - large)); then finished=$(($1 + (weight - 1) * ($1 - all + large))); fi
+        all=$((all + (weight - 1) * large))
+    fi
+    printf '%s' $((100 * finished / all))
+}
+
 # Reads the output of the build tool. Shows its progress, "[7/9] Compiling …", as percent, time and task: in a terminal
 # on one line that is rewritten, else on a new line every 15 s. Prints the other lines, such as errors, as they are.
 show_progress() {
@@ -53,7 +64,7 @@ show_progress() {
         line+=$part
         if ((status <= 128)); then
             if [[ $line =~ ^\[([0-9]+)/([1-9][0-9]*)\]\ (.*) ]]; then
-                percent=$((100 * BASH_REMATCH[1] / BASH_REMATCH[2])) task=${BASH_REMATCH[3]}
+                percent=$(percent_of "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") task=${BASH_REMATCH[3]}
             elif ((status == 0)) || [[ -n $line ]]; then
                 printf '%s%s\n' "$clear" "$line"
             fi
