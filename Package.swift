@@ -132,7 +132,8 @@ var targets: [Target] = [
         "Runtime", pure + ["Postgres", "EventLog", "Telemetry", "ServiceLifecycle", "Logging"],
         resources: [.embedInCode("Migrations")]),
     shared(
-        "Identity", ["Records", "Timeline", "Postgres", "EventLog", "Logging", "ServiceLifecycle", "JWTKit", "Crypto"]),
+        "Identity",
+        ["Records", "Timeline", "Contracts", "Postgres", "EventLog", "Logging", "ServiceLifecycle", "JWTKit", "Crypto"]),
     shared(
         "HTTPKit",
         database + [

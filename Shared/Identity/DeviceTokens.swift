@@ -1,3 +1,4 @@
+public import EventLog
 import JWTKit
 public import Records
 import Synchronization
@@ -20,6 +21,9 @@ public struct TokenClaims: Sendable, Hashable, Codable {
     /// The head of the device's partition when the token was issued, or the generation of the fleet's tokens. A later
     /// revocation applies to the token.
     public let position: Int?
+    /// The incarnation of the log when the token was issued; nil for the first one. Positions and generations of another
+    /// incarnation may be those of other events.
+    public let incarnation: String?
 
     /// The owner of the token, whose tokens are revoked together.
     var subject: TokenSubject { device.map { .device($0) } ?? .fleet(fleet) }
@@ -54,16 +58,21 @@ public struct DeviceTokens: Sendable {
     private let key: ES256PrivateKey
     private let keyID: String
     private let clock: any SuiteClock
+    private let incarnation: LogIncarnation
 
     /// - Parameters:
     ///   - pem: the private key (P-256) in PEM.
     ///   - keyID: the id by which verifiers find the public key.
+    ///   - incarnation: that of the log.
     ///   - clock: real time; tokens do not follow virtual time.
     /// - Throws: an error if the PEM is not a P-256 key.
-    public init(pem: String, keyID: String, clock: any SuiteClock = RealClock()) async throws {
+    public init(
+        pem: String, keyID: String, incarnation: LogIncarnation = .first, clock: any SuiteClock = RealClock()
+    ) async throws {
         key = try ES256PrivateKey(pem: pem)
         self.keyID = keyID
         self.clock = clock
+        self.incarnation = incarnation
         keys = JWTKeyCollection()
         await keys.add(ecdsa: key, kid: JWKIdentifier(string: keyID))
     }
@@ -103,7 +112,8 @@ public struct DeviceTokens: Sendable {
         let now = Int(clock.now.milliseconds / 1000)
         let claims = TokenClaims(
             jti: id, iss: Self.issuer, device: device, fleet: fleet, iat: now,
-            exp: now + Int(lifetime.milliseconds / 1000), position: position)
+            exp: now + Int(lifetime.milliseconds / 1000), position: position,
+            incarnation: incarnation.isFirst ? nil : incarnation.id)
         return try await keys.sign(Payload(claims), kid: JWKIdentifier(string: keyID))
     }
 }

@@ -1,10 +1,13 @@
+import Contracts
+public import EventLog
 import Synchronization
 public import Timeline
 
 /// The devices and fleets with revoked tokens, in memory.
 ///
 /// It compares tokens and revocations by log positions, or by generations for fleets, because clocks of several machines
-/// have no common order.
+/// have no common order. A token of an earlier incarnation of the log counts as issued at the last place that all
+/// incarnations have in common, or earlier.
 public final class RevokedTokens: Sendable {
     fileprivate struct State {
         var subjects: [TokenSubject: Revoked] = [:]
@@ -15,25 +18,28 @@ public final class RevokedTokens: Sendable {
     fileprivate struct Revoked {
         /// The offset of the revocation, or the generation after it. Tokens that were issued before it are revoked.
         var place: Int
+        /// The last place that all incarnations of the log have in common.
+        var common: Int
         /// The real time of the revocation, or later.
         var at: Instant
     }
 
     fileprivate struct Watch {
-        let position: Int
-        /// In real seconds since 1970.
-        let expiry: Int
+        let claims: TokenClaims
         let end: AsyncStream<Void>.Continuation
     }
 
     private let state = Mutex(State())
+    private let incarnation: LogIncarnation
 
     /// Creates an empty set.
-    public init() {}
+    ///
+    /// - Parameter incarnation: that of the log.
+    public init(_ incarnation: LogIncarnation = .first) { self.incarnation = incarnation }
 
     /// Returns whether a token is revoked.
     public func contains(_ claims: TokenClaims) -> Bool {
-        state.withLock { $0.isVoid(claims.subject, claims.position ?? 0) }
+        state.withLock { isVoid(claims, in: $0) }
     }
 
     /// Revokes the tokens of a device that were issued before an offset, and ends their streams.
@@ -42,19 +48,23 @@ public final class RevokedTokens: Sendable {
     ///   - place: the offset of the revocation in the device's partition.
     ///   - time: the real time of the revocation, or later.
     public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
-        note(.device(device), before: place, at: time)
+        let offsets = incarnation.commonOffsets
+        let common = offsets.isEmpty ? Int.max : offsets[AggregateKey.device(device).partition(of: offsets.count)]
+        note(.device(device), before: place, common: common, at: time)
     }
 
     /// Revokes the tokens of a fleet of earlier generations, and ends their streams.
-    func note(fleet: String, before generation: Int) {
-        note(.fleet(fleet), before: generation, at: RealClock().now)
+    ///
+    /// - Parameter common: the highest generation that tokens of earlier incarnations of the log count for.
+    func note(fleet: String, before generation: Int, common: Int? = nil) {
+        note(.fleet(fleet), before: generation, common: common ?? .max, at: RealClock().now)
     }
 
-    private func note(_ subject: TokenSubject, before place: Int, at time: Instant) {
+    private func note(_ subject: TokenSubject, before place: Int, common: Int, at time: Instant) {
         let ended = state.withLock { state -> [Watch] in
             guard state.subjects[subject]?.place ?? 0 < place else { return [] }
-            state.subjects[subject] = Revoked(place: place, at: time)
-            return state.watches[subject, default: [:]].values.filter { $0.position < place }
+            state.subjects[subject] = Revoked(place: place, common: common, at: time)
+            return state.watches[subject, default: [:]].values.filter { isVoid($0.claims, in: state) }
         }
         Self.end(ended)
     }
@@ -66,7 +76,7 @@ public final class RevokedTokens: Sendable {
     func endExpired(at now: Instant = RealClock().now) {
         Self.end(
             state.withLock { state in
-                state.watches.values.flatMap(\.values).filter { Int64($0.expiry) * 1000 <= now.milliseconds }
+                state.watches.values.flatMap(\.values).filter { Int64($0.claims.exp) * 1000 <= now.milliseconds }
             })
     }
 
@@ -91,9 +101,9 @@ public final class RevokedTokens: Sendable {
     public func voiding(of claims: TokenClaims) -> AsyncStream<Void> {
         let (ends, end) = AsyncStream<Void>.makeStream()
         let subject = claims.subject
-        let watch = Watch(position: claims.position ?? 0, expiry: claims.exp, end: end)
+        let watch = Watch(claims: claims, end: end)
         let id = state.withLock { state -> Int? in
-            guard !state.isVoid(subject, watch.position) else { return nil }
+            guard !isVoid(claims, in: state) else { return nil }
             state.count += 1
             state.watches[subject, default: [:]][state.count] = watch
             return state.count
@@ -116,10 +126,11 @@ public final class RevokedTokens: Sendable {
 
     /// The number of watched streams.
     var watches: Int { state.withLock { $0.watches.values.reduce(0) { $0 + $1.count } } }
-}
 
-extension RevokedTokens.State {
-    fileprivate func isVoid(_ subject: TokenSubject, _ position: Int) -> Bool {
-        position < subjects[subject]?.place ?? 0
+    private func isVoid(_ claims: TokenClaims, in state: State) -> Bool {
+        guard let revoked = state.subjects[claims.subject] else { return false }
+        let position = claims.position ?? 0
+        let isOfThis = claims.incarnation == (incarnation.isFirst ? nil : incarnation.id)
+        return (isOfThis ? position : min(position, revoked.common)) < revoked.place
     }
 }

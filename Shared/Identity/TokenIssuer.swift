@@ -97,7 +97,8 @@ public final class TokenIssuer: Service {
         // First the trusted keys: after a rotation in between, the next poll finds other ones and reads again.
         let trusted = try await TokenKeys.trusted(issuer, pool)
         guard let key = try await TokenKeys.signing(issuer, pool) else { throw NoSigningKey(issuer: issuer) }
-        let tokens = try await DeviceTokens(pem: key.privateKey, keyID: key.id)
+        let incarnation = try await pool.withConnection { try await LogIncarnation.read($0) }
+        let tokens = try await DeviceTokens(pem: key.privateKey, keyID: key.id, incarnation: incarnation)
         return Keys(id: key.id, tokens: tokens, trusted: trusted)
     }
 

@@ -147,7 +147,7 @@ public struct ServiceBase: Sendable {
         table.addOpenAPI(title: "Dormouse \(name)", version: Version.current)
         let keyring = TokenKeyring(pool: pool, issuer: tokenIssuer)
         _ = await keyring.refresh()
-        let revoked = RevokedTokens()
+        let revoked = RevokedTokens(incarnation)
         let revocations = RevocationFollower(
             revoked, pool: pool, partitions: configuration.partitions, updates: updates,
             storesRevocations: storesRevocations, logger: logger)

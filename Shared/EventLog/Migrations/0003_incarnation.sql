@@ -8,6 +8,8 @@ CREATE TABLE bus.incarnation (
     -- Positions of the first incarnation do not name it.
     is_first boolean NOT NULL DEFAULT true,
     began_at timestamptz NOT NULL DEFAULT now(),
+    -- The offsets, by partition, up to which all incarnations have the same events; empty in the first one.
+    common_offsets bigint[] NOT NULL DEFAULT '{}',
     reason text NOT NULL
 );
 INSERT INTO bus.incarnation (reason) VALUES ('the log was created');

@@ -114,15 +114,68 @@ import Timeline
         await service.pool.close()
     }
 
+    private func claims(
+        _ device: String?, position: Int, incarnation: LogIncarnation? = nil, expiry: Int64 = .max / 1000
+    ) throws -> TokenClaims {
+        let claims: JSON = [
+            "jti": "1", "iss": "dormouse", "device": device.map { .string($0) } ?? .null, "fleet": "f", "iat": 0,
+            "position": .int(position), "exp": .int(Int(expiry)),
+            "incarnation": incarnation.map { .string($0.id) } ?? .null,
+        ]
+        return try JSONDecoder().decode(TokenClaims.self, from: Data(claims.bytes))
+    }
+
+    /// The places of the lost events are given to other events, so a lost place says nothing.
+    @Test func `after a restore, a revocation also voids the tokens of the lost log`() throws {
+        let restored = LogIncarnation(id: "ba9876543210", isFirst: false, commonOffsets: [10])
+        let tokens = RevokedTokens(restored)
+        let lost = try claims("d", position: 25)
+        #expect(!tokens.contains(lost))
+        tokens.note("d", before: 12)
+        #expect(tokens.contains(lost))
+        #expect(try !tokens.contains(claims("d", position: 12, incarnation: restored)))
+        #expect(try tokens.contains(claims("d", position: 11, incarnation: restored)))
+        // A revocation that the backup has.
+        tokens.note("e", before: 6)
+        #expect(try tokens.contains(claims("e", position: 5)))
+        #expect(try !tokens.contains(claims("e", position: 6)))
+        tokens.note(fleet: "f", before: 3, common: 1)
+        #expect(try tokens.contains(claims(nil, position: 4)))
+        #expect(try !tokens.contains(claims(nil, position: 3, incarnation: restored)))
+    }
+
+    @Test func `an incarnation knows what it has in common with all earlier ones`() async throws {
+        let service = try await CounterService.prepare()
+        func begin(atHead head: Int) async throws -> LogIncarnation {
+            _ = try await service.pool.execute(Statement("UPDATE bus.partitions SET head = $1"), .int(head))
+            return try await service.pool.withConnection {
+                try await LogIncarnation.begin("test", $0, by: .machineUser, of: "ops")
+            }
+        }
+        try await FleetRevocations.revoke("f", service.pool)
+        #expect(try await begin(atHead: 7).commonOffsets == [7, 7, 7, 7])
+        for fleet in ["f", "g"] { try await FleetRevocations.revoke(fleet, service.pool) }
+        let generations = try await FleetRevocations.all(service.pool)
+        #expect(generations["f"] == .init(current: 2, common: 1))
+        #expect(generations["g"] == .init(current: 1, common: 0))
+        #expect(try await begin(atHead: 9).commonOffsets == [7, 7, 7, 7])
+        #expect(try await begin(atHead: 5).commonOffsets == [5, 5, 5, 5])
+        #expect(try await FleetRevocations.all(service.pool)["f"] == .init(current: 2, common: 1))
+        let issuer = try await TokenIssuer.open(service.pool, issuer: "counter")
+        let token = try await issuer.fleet("f")
+        let verifier = DeviceTokenVerifier()
+        let key = try await TokenKeys.trusted("counter", service.pool)
+        try await verifier.trust(key)
+        let read = try await service.pool.withConnection { try await LogIncarnation.read($0) }
+        #expect(await verifier.claims(of: Credential(token))?.incarnation == read.id)
+        await service.pool.close()
+    }
+
     @Test func `the streams of expired tokens end, and those of others go on`() async throws {
         let tokens = RevokedTokens()
         let expiry = RealClock().now.milliseconds / 1000
         func stream(_ device: String, expiresAt second: Int64) throws -> AsyncStream<Void> {
-            let claims: JSON = [
-                "jti": "1", "iss": "dormouse", "device": .string(device), "fleet": "f", "iat": 0, "position": 1,
-                "exp": .int(Int(second)),
-            ]
-            return tokens.voiding(of: try JSONDecoder().decode(TokenClaims.self, from: Data(claims.bytes)))
+            tokens.voiding(of: try claims(device, position: 1, expiry: second))
         }
         let (ended, kept) = (try stream("a", expiresAt: expiry), try stream("b", expiresAt: expiry + 1))
         tokens.endExpired(at: Instant(milliseconds: expiry * 1000 - 1))

@@ -71,7 +71,8 @@ import Timeline
         var tokens = VerifiedTokens(limit: 10)
         func claims(_ number: Int) -> TokenClaims {
             TokenClaims(
-                jti: "\(number)", iss: "dormouse", device: "d\(number)", fleet: "f", iat: 0, exp: 1, position: nil)
+                jti: "\(number)", iss: "dormouse", device: "d\(number)", fleet: "f", iat: 0, exp: 1, position: nil,
+                incarnation: nil)
         }
         func hash(_ number: Int) -> SHA256Digest { Credential("\(number)").hash }
         for number in 0..<100 {
