@@ -11,6 +11,8 @@ import Machines
 struct CommandGuard: Sendable {
     /// The same limit as for inputs from the log.
     static let tries = Quarantine.triesOfInput
+    /// The most names in ``noted`` of a guard that is off.
+    static let mostNoted = 1000
 
     /// On at the start of a process: the command that ended the previous one may return before its death is known.
     private(set) var isOn = true
@@ -28,7 +30,8 @@ struct CommandGuard: Sendable {
         self.condemned.formUnion(condemned)
         guard !isOn else { return }
         suspects.removeAll()
-        noted.removeAll()
+        // The batch under way, or a later one, deletes its records. Otherwise they would turn the guard on again.
+        if noted.count > Self.mostNoted { noted.removeAll() }
     }
 
     func isSuspect(_ name: String?) -> Bool { !suspects.isEmpty && name.map(suspects.contains) ?? false }

@@ -12,7 +12,9 @@ extension Statements {
             OR EXISTS (
                 SELECT 1 FROM bus.input_attempts
                 WHERE consumer = $1 AND input LIKE 'command:%'
-                    AND attempted_at > clock_timestamp() - interval '10 minutes')
+                    AND attempted_at > clock_timestamp() - interval '10 minutes'
+                    -- A younger record may belong to a batch under way. Its process has a member row for longer.
+                    AND (attempts > 1 OR attempted_at < clock_timestamp() - interval '1.5 seconds'))
         """)
     static let condemnedCommands = Statement(
         "SELECT input FROM bus.input_attempts WHERE consumer = $1 AND input LIKE 'command:%' AND attempts >= $2")

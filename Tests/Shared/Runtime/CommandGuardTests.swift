@@ -2,9 +2,10 @@ import Contracts
 import EventLog
 import Foundation
 import Postgres
-import Runtime
 import TestSupport
 import Testing
+
+@testable import Runtime
 
 /// Commands that end each process that runs them.
 @Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct CommandGuardTests {
@@ -35,6 +36,21 @@ import Testing
             Query(Statement("SELECT input, attempts::int8 FROM bus.input_attempts")))
         #expect(try suspects.map { try $0.decode(String.self, at: 0) } == ["command:guilty"])
         #expect(try suspects.map { try $0.decode(Int.self, at: 1) } == [5])
+        await fixture.pool.close()
+    }
+
+    @Test(arguments: [(0.0, 1, false), (1.6, 1, true), (0.0, 2, true), (601.0, 2, false)])
+    func `a record counts when its batch can no longer be under way`(
+        age: Double, attempts: Int, turnsOn: Bool
+    ) async throws {
+        let fixture = try await RuntimeFixture()
+        try await fixture.cluster.sql(
+            """
+            INSERT INTO bus.input_attempts (partition, consumer, input, attempts, attempted_at)
+            VALUES (0, 'counter', 'command:k', \(attempts), clock_timestamp() - \(age) * interval '1 second')
+            """, database: fixture.database)
+        let isOn = try await fixture.pool.execute(Statements.guardsCommands, .text("counter"), .uuid(UUID()))
+        #expect(try isOn[0].decode(Bool.self) == turnsOn)
         await fixture.pool.close()
     }
 
