@@ -45,7 +45,7 @@ let optimized: [SwiftSetting] = [
 /// The modules where tests spend much CPU time. They are optimized in debug builds too.
 let hot: Set = [
     "Records", "Timeline", "Contracts", "Machines", "Telemetry", "Postgres", "EventLog", "Runtime", "HTTPKit",
-    "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "Simulation", "TestSupport",
+    "LifecycleCore", "FetchCore", "PushCore", "TransferCore", "Simulation", "TestSupport", "PartitionMachineTests",
 ]
 
 /// A library. `records` says whether it declares records, whose code the plugin generates.
@@ -65,7 +65,7 @@ func executable(_ name: String, _ path: String, _ modules: [String]) -> Target {
 func tests(_ name: String, _ path: String, _ modules: [String], resources: [Resource]? = nil) -> Target {
     .testTarget(
         name: name, dependencies: modules.map(dependency), path: "Tests/\(path)", resources: resources,
-        swiftSettings: strict, plugins: ["GenerateRecords"])
+        swiftSettings: strict + (hot.contains(name) ? optimized : []), plugins: ["GenerateRecords"])
 }
 
 func shared(_ name: String, _ modules: [String], resources: [Resource]? = nil, records: Bool = false) -> Target {
@@ -202,10 +202,11 @@ targets += [
             "MachineTesting", "AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "Logging",
             "ServiceLifecycle",
         ],
-        exclude: ["CounterService"], records: true),
+        exclude: ["CounterService", "CounterProgram"], records: true),
     executable(
         "CounterService", "Tests/Support/CounterService",
         database + ["Timeline", "Contracts", "Machines", "TestSupport", "Logging", "ServiceLifecycle", "UnixSignals"]),
+    executable("counter", "Tests/Support/CounterProgram", pure + ["EventLog", "Runtime", "MachineTesting"] + kit),
     // Attacks the whole suite as processes and judges the result. It sees the suite through HTTP and the log.
     library(
         "Attack", "Tests/Attack",
@@ -233,12 +234,13 @@ targets += [
     tests("MachinesTests", "Shared/Machines", pure + ["MachineTesting"]),
     tests("MachineTestingTests", "Shared/MachineTesting", ["Records", "MachineTesting"]),
     tests("PostgresTests", "Shared/Postgres", ["Postgres", "TestSupport", "Logging", "NIOCore", "NIOPosix", "NIOSSL"]),
+    tests("PartitionMachineTests", "Shared/PartitionMachine", pure + database + ["TestSupport"]),
     tests(
         "RuntimeTests", "Shared/Runtime",
         pure + database + ["TestSupport", "CounterService", "Logging", "ServiceLifecycle"]),
     tests("EventLogTests", "Shared/EventLog", pure + database + ["TestSupport", "Logging"]),
     tests("EventLogOpsTests", "Shared/EventLogOps", pure + database + ["TestSupport", "Logging", "ServiceLifecycle"]),
-    tests("ServiceKitTests", "Shared/ServiceKit", durable + client + ["NIOPosix", "NIOSSL", "NIOEmbedded"]),
+    tests("ServiceKitTests", "Shared/ServiceKit", durable + client + ["counter", "NIOPosix", "NIOSSL", "NIOEmbedded"]),
     tests(
         "LifecycleServiceTests", "Services/Lifecycle/Service",
         durable + client + ["LifecycleCore", "LifecycleService", "lifecycle", "Traces"]),

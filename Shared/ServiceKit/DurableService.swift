@@ -63,11 +63,13 @@ extension DurableService {
     ///
     /// - Parameters:
     ///   - tokenIssuer: the service that issues the tokens of devices.
+    ///   - limits: the durations after which the runtime acts on a stall.
     ///   - build: adds the service's routes, and returns further loops to run.
     /// - Throws: an error of one line with the remedy if the service can't start.
     public func serve(
         _ configuration: ServiceConfiguration, policy: Rules.Policy, tokenIssuer: String = TokenIssuer.service,
-        logger: Logger, build: (ServiceParts<Rules>, inout RouteTable) async throws -> [any Service]
+        limits: StallLimits = StallLimits(), logger: Logger,
+        build: (ServiceParts<Rules>, inout RouteTable) async throws -> [any Service]
     ) async throws {
         // Each statement names its partitions, so a generic plan is as good as one for the values. Citus needs the
         // values to choose the shard.
@@ -77,7 +79,7 @@ extension DurableService {
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(
             pool: base.pool, options: base.options, partitions: configuration.partitions, clock: base.clock,
-            policy: policy, cacheBytes: configuration.stateCacheBytes, placement: base.placement,
+            policy: policy, cacheBytes: configuration.stateCacheBytes, limits: limits, placement: base.placement,
             metrics: base.metrics, tracer: base.tracer, logger: logger)
         let tail = LogTail(
             pool: base.pool, partitions: configuration.partitions, updates: runtime.updates,

@@ -34,18 +34,25 @@ public struct NextCounter: Machine, Equatable {
     }
 
     public static func decide(_ input: Input<Command>, _ decision: inout Decision<NextCounter>) throws(Refusal) {
-        switch input {
-        case .command(.add(let amount)): decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
-        case .command(.ring(let interval)): decision.emit(.set(RingSet(at: decision.now + interval)))
-        case .command(.addThenRefuse), .command(.addIfPinged): throw Refusal()
-        case .command(.nothing): break
-        case .event(let event): decision.emit(.pinged(PingCounted(event: event.id.lowercased)))
-        case .deadline(let due): decision.emit(.rang(Rang(due: due)))
-        }
+        try decision.count(input)
     }
 
     public mutating func apply(_ event: CounterEvent, at time: Instant) {
         counter.apply(event, at: time)
         if case .added = event { additions += 1 }
+    }
+}
+
+extension Decision where M.OwnEvent == CounterEvent {
+    /// Decides like ``Counter``, but for `addIfPinged`, which is refused.
+    mutating func count(_ input: Input<Counter.Command>) throws(Counter.Refusal) {
+        switch input {
+        case .command(.add(let amount)): emit(.added(Added(amount: amount, mark: identifier())))
+        case .command(.ring(let interval)): emit(.set(RingSet(at: now + interval)))
+        case .command(.addThenRefuse), .command(.addIfPinged): throw Counter.Refusal()
+        case .command(.nothing): break
+        case .event(let event): emit(.pinged(PingCounted(event: event.id.lowercased)))
+        case .deadline(let due): emit(.rang(Rang(due: due)))
+        }
     }
 }

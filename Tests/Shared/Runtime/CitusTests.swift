@@ -1,6 +1,7 @@
 import Contracts
 import EventLog
 import Foundation
+import Logging
 import Postgres
 import Runtime
 import Synchronization
@@ -30,6 +31,33 @@ struct CitusTests {
                 try await cluster.start()
             }
         }
+    }
+
+    @Test func `no acknowledged command is lost when replicas are killed under load`() async throws {
+        let fixture = try await RuntimeFixture(try await PrivateCluster.sharedCitus())
+        var replicas = [
+            try await CounterProcess(fixture, "load", "3", "40"), try await CounterProcess(fixture, "load", "3", "40"),
+        ]
+        var acknowledged: [String] = []
+        for round in 0..<4 {
+            for replica in replicas { try await replica.acknowledges(10) }
+            let dead = replicas[round % 2]
+            dead.process.signal(SIGKILL)
+            _ = try await dead.process.exit()
+            acknowledged += dead.acknowledged
+            replicas[round % 2] = try await CounterProcess(fixture, "load", "3", "40")
+        }
+        let transactions = "SELECT count(*) FROM pg_dist_transaction"
+        let before = try await fixture.cluster.sql(transactions, database: fixture.database)
+        for replica in replicas { try await replica.acknowledges(20) }
+        // The coordinator records each transaction of several shards there.
+        #expect(try await fixture.cluster.sql(transactions, database: fixture.database) == before)
+        for replica in replicas {
+            try await replica.stop()
+            acknowledged += replica.acknowledged
+        }
+        try await fixture.audit(acknowledged: acknowledged)
+        await fixture.pool.close()
     }
 
     @Test func `the standby of a worker takes its place under load`() async throws {
@@ -134,5 +162,26 @@ struct CitusTests {
             #expect(left == "0")
         }
         await fixture.pool.close()
+    }
+
+    @Test(arguments: [(nil, 4), (6, 6)] as [(Int?, Int)])
+    func `a log has two shards on each worker, or as many as it is told`(shards: Int?, expected: Int) async throws {
+        let cluster = try await PrivateCluster.sharedCitus()
+        let database = try await cluster.makeNamedDatabase()
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let connection = try await Connection.open(
+            try ConnectionOptions(url: cluster.url(database: database)), logger: logger)
+        try await RuntimeSchema.migrate(
+            service: "counter", connection, partitions: 8, shards: shards, rolePassword: nil, logger: logger)
+        let placement = try await LogPlacement.read(connection)
+        await connection.close()
+        let counts = try await cluster.sql(
+            """
+            SELECT string_agg(DISTINCT n::text, ' ') FROM (
+                SELECT count(*) AS n FROM pg_dist_shard GROUP BY logicalrelid) AS s
+            """, database: database)
+        #expect(counts == "\(expected)", "all tables have the same shards")
+        #expect(placement.groups(of: 0..<8).count <= expected)
     }
 }

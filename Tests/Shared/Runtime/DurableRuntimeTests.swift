@@ -151,13 +151,3 @@ import Timeline
         await fixture.pool.close()
     }
 }
-
-extension Submission<Counter> {
-    init(_ command: Counter.Command, to device: String) {
-        self.init(key: .device(device), command: command, origin: .named()) { aggregate, _ in
-            Array(String(aggregate.state.total).utf8)
-        }
-    }
-
-    static func add(_ amount: Int, to device: String) -> Submission { Submission(.add(amount), to: device) }
-}

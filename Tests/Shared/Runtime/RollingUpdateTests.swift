@@ -42,14 +42,58 @@ import Testing
             acknowledged += replica.acknowledged
             errors.formUnion(replica.refusals)
         }
-        // A service answers each of these with 503 and Retry-After. A client of a process that ends gets no answer.
+        #expect(Self.faults(among: errors).isEmpty)
+        try await fixture.audit(acknowledged: acknowledged, pings: pings + laterPings)
+        await fixture.pool.close()
+    }
+
+    @Test func `three releases side by side write the form of the oldest one`() async throws {
+        let fixture = try await RuntimeFixture()
+        var releases: [CounterProcess] = []
+        func start(_ release: String...) async throws {
+            releases.append(try await CounterProcess(fixture, arguments: ["load", "3", "40"] + release))
+        }
+        func acknowledge() async throws { for release in releases { try await release.acknowledges(20) } }
+        var acknowledged: [String] = []
+        var errors: Set<String> = []
+        func stop() async throws {
+            let oldest = releases.removeFirst()
+            try await oldest.stop()
+            acknowledged += oldest.acknowledged
+            errors.formUnion(oldest.refusals)
+        }
+        try await start()
+        try await start("next")
+        try await start("third")
+        try await acknowledge()
+        try await fixture.reached(form: 1)
+        let pings = try await fixture.pingEachPartition()
+        try await stop()
+        try await fixture.reached(form: 2)
+        try await acknowledge()
+        try await stop()
+        try await fixture.reached(form: 3)
+        try await acknowledge()
+        // Both earlier releases return.
+        try await start("next")
+        try await fixture.reached(form: 2)
+        try await start()
+        try await fixture.reached(form: 1)
+        try await acknowledge()
+        try await fixture.counted(pings)
+        while !releases.isEmpty { try await stop() }
+        #expect(Self.faults(among: errors).isEmpty)
+        try await fixture.audit(acknowledged: acknowledged, pings: pings)
+        await fixture.pool.close()
+    }
+
+    /// Returns the errors that a service would not answer with 503 and Retry-After. A client of a process that ends gets no
+    /// answer.
+    private static func faults(among errors: Set<String>) -> Set<String> {
         let passing: [any Error] = [
             RuntimeError.stopping, RuntimeError.overloaded, RuntimeError.behind, CancellationError(),
         ]
-        let others = errors.subtracting(passing.map { "\($0)" }).filter { !$0.hasSuffix("newer than this program") }
-        #expect(others.isEmpty)
-        try await fixture.audit(acknowledged: acknowledged, pings: pings + laterPings)
-        await fixture.pool.close()
+        return errors.subtracting(passing.map { "\($0)" }).filter { !$0.hasSuffix("newer than this program") }
     }
 }
 

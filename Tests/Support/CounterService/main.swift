@@ -11,12 +11,13 @@ import Timeline
 // A replica of the counter as its own process, for tests that kill it.
 //
 //     CounterService <database URL> <partitions> serve [brittle|impatient|mended|punctual]
-//     CounterService <database URL> <partitions> load <clients> <devices> [next]
+//     CounterService <database URL> <partitions> load <clients> <devices> [next|third]
 //     CounterService <database URL> <partitions> commands
 //     CounterService <database URL> <partitions> script <seed> <inputs>
 //
 // `load` sends commands without end. It repeats each with the same idempotency key until it is answered, and writes a
-// line `ack <id>` for each. With `next` it runs the counter's next release. `script` sends a sequence that depends only on the seed, then ends.
+// line `ack <id>` for each. With `next` or `third` it runs a later release of the counter. `script` sends a sequence that
+// depends only on the seed, then ends.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3, let partitions = Int(arguments[2]) else {
@@ -31,6 +32,13 @@ logger.logLevel = .warning
 let options = try ConnectionOptions(url: arguments[1])
 let replica = Replica(options: options, partitions: partitions, logger: logger)
 
+func load<M: Machine>(_ machine: M.Type) async throws where M.Command == Counter.Command, M.Policy == Void {
+    let (clients, devices) = (number(4), number(5))
+    try await replica.run(machine, (), limits: StallLimits(update: .seconds(1))) {
+        try await Load(runtime: $0, clients: clients, devices: devices).run()
+    }
+}
+
 switch mode {
 case "serve" where arguments.count > 3 && arguments[4] == "punctual":
     try await replica.run(Punctual.self, ()) { _ in try await gracefulShutdown() }
@@ -43,15 +51,10 @@ case "serve": try await replica.run(Counter.self, ()) { _ in try await gracefulS
 case "commands":
     try await replica.run(Brittle.self, Faults()) { try await Repetition(runtime: $0).run() }
 case "load":
-    let (clients, devices) = (number(4), number(5))
-    if arguments.last == "next" {
-        try await replica.run(NextCounter.self, (), limits: StallLimits(update: .seconds(1))) {
-            try await Load(runtime: $0, clients: clients, devices: devices).run()
-        }
-    } else {
-        try await replica.run(Counter.self, ()) {
-            try await Load(runtime: $0, clients: clients, devices: devices).run()
-        }
+    switch arguments.last {
+    case "next": try await load(NextCounter.self)
+    case "third": try await load(ThirdCounter.self)
+    default: try await load(Counter.self)
     }
 case "script":
     let (seed, count) = (number(4), number(5))

@@ -23,6 +23,8 @@ enum Guard: String, CaseIterable, Sendable {
     case assumption
     /// Appends of all services wait for each other, so that offsets become visible in order.
     case headLock
+    /// A process deletes the records of commands with them, also if its guard was turned off meanwhile.
+    case deletedRecords
 }
 
 /// An error: the simulation found a property that does not hold.
@@ -62,8 +64,8 @@ struct FaultDatabase {
     /// The fold of the visible events of each aggregate.
     private var folds: [AggregateKey: Aggregate<Counter>] = [:]
     private(set) var answers: [String: (fingerprint: [UInt8], answer: [UInt8])] = [:]
-    /// The records of inputs that may end a process, each with its number of tries.
-    private(set) var records: [String: Int] = [:]
+    /// The records of inputs that may end a process, each with its number of tries and the time of the last one.
+    private(set) var records: [String: (tries: Int, at: ContinuousClock.Instant)] = [:]
     private(set) var parked: Set<AggregateKey> = []
     /// The offsets of followed events that were handled or parked.
     private(set) var handled: Set<Int> = []
@@ -105,6 +107,7 @@ struct FaultDatabase {
         head = max(head, event.offset)
         guard event.source == Counter.name else { return }
         var fold = folds[event.key] ?? Aggregate(key: event.key)
+        try require(event.type != Rang.type || fold.state.nextDeadline != nil, "a deadline fires once")
         try fold.fold([event])
         folds[event.key] = fold
     }
@@ -176,11 +179,12 @@ struct FaultDatabase {
     }
 
     /// Records inputs as tried.
-    mutating func record(_ names: some Collection<String>) -> [String: Int] {
+    mutating func record(_ names: some Collection<String>, now: ContinuousClock.Instant) -> [String: Int] {
         var tries: [String: Int] = [:]
         for name in names {
-            records[name, default: 0] += 1
-            tries[name] = records[name]
+            let count = (records[name]?.tries ?? 0) + 1
+            records[name] = (count, now)
+            tries[name] = count
         }
         return tries
     }

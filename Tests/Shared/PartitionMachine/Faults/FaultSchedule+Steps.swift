@@ -49,11 +49,11 @@ extension FaultSchedule {
             return .gathered(input)
         case .findSuspects(let names): return .suspectsFound(names.filter { database.records[$0] != nil })
         case .recordCommands(let names):
-            let tries = database.record(names)
+            let tries = database.record(names, now: now)
             closeTransaction(process)
             return .commandsRecorded(tries)
         case .recordTrial(let name):
-            let tries = database.record([name])
+            let tries = database.record([name], now: now)
             closeTransaction(process)
             return .trialRecorded(tries: tries[name] ?? 0)
         case .readUnread(let keys, let after, let upTo):

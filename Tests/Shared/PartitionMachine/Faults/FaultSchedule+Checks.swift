@@ -113,6 +113,13 @@ extension FaultSchedule {
 
     private func checkEnd() throws {
         try database.checkEnd()
+        // A process that takes over from another one may leave its records; they expire.
+        if processes.count == 1, !faults.contains(.deaths), !faults.contains(.fatalInputs) {
+            for command in commands where command.commits > 0 {
+                let record = command.idempotencyKey.flatMap { database.records["command:" + $0] }
+                try require(record == nil, "a committed command leaves no record")
+            }
+        }
         for process in processes {
             try require(process.machine.quarantine.failing == nil, "no input blocks the log")
         }

@@ -174,8 +174,13 @@ struct FaultSchedule {
     mutating func turnGuard(_ process: Int) {
         let hasDeath = lastDeath.map { $0 + .seconds(60) > now } ?? false
         let records = database.records.filter { $0.key.hasPrefix("command:") }
-        let condemned = records.filter { $0.value >= CommandGuard.tries }.keys
-        processes[process].machine.commandGuard.turn(hasDeath || !records.isEmpty, condemned: Set(condemned))
+        let condemned = records.filter { $0.value.tries >= CommandGuard.tries }.keys
+        // As ``Statements/guardsCommands``.
+        let hasRecord = records.values.contains { $0.tries > 1 || $0.at + .milliseconds(1500) < now }
+        processes[process].machine.commandGuard.turn(hasDeath || hasRecord, condemned: Set(condemned))
+        if database.without == .deletedRecords, !hasDeath, !hasRecord {
+            processes[process].machine.commandGuard.noted = []
+        }
     }
 
     // MARK: Sessions
