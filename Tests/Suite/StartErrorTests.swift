@@ -11,6 +11,14 @@ import Testing
         for fault in try Fault.all(of: service, suite, takenPort: taken.port) {
             try await check(fault, service)
         }
+        let standby = try await suite.cluster.makeStandby(isSynchronous: false)
+        let role = "postgresql://dormouse_\(service.rawValue)@127.0.0.1"
+        let url = ["DATABASE_URL": "\(role):\(standby.port)/\(suite.database)", "PORT": "0"]
+        let reading = Fault(
+            "a standby", suite.settings(of: service).merging(url) { $1 },
+            says: ["accepts no writes", "name the primary"])
+        try await check(reading, service)
+        try await standby.destroy()
         for command in ["check", "serve"] {
             try await suite.cluster.sql(
                 """

@@ -1,6 +1,6 @@
 """Runs the whole suite with replicas under random faults, and checks that it loses nothing and that its memory is bounded.
 
-Usage: soak.py [--minutes N] [--seed N] [--devices N] [--replicas N] [--binaries DIR] [--output DIR]
+Usage: soak.py [--minutes N] [--seed N] [--devices N] [--replicas N] [--pause SECONDS] [--binaries DIR] [--output DIR]
 
 It starts ./deploy/up with its own data folder and ports, a fleet of simulated devices, and writers that repeat each
 command until it is acknowledged. The faults: killed and stopped services, a restarted and a killed PostgreSQL, cut
@@ -36,6 +36,7 @@ parser.add_argument("--minutes", type=float, default=10)
 parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
 parser.add_argument("--devices", type=int, default=100)
 parser.add_argument("--replicas", type=int, default=2)
+parser.add_argument("--pause", type=float, default=0.02, help="seconds between two commands of each of the four writers")
 parser.add_argument("--binaries", help="runs these executables instead of building them")
 parser.add_argument("--output", default=str(checkout / ".build/soak"))
 options = parser.parse_args()
@@ -65,7 +66,8 @@ def expect(holds, text):
 def sh(script, check=True, timeout=180):
     """Runs a script with the functions of deploy/lib, for the data folder; returns its output."""
     head = "set -euo pipefail; " + "".join(
-        f"source deploy/lib/{part}.sh; " for part in ("output", "packages", "process", "restart", "cluster", "suite"))
+        f"source deploy/lib/{part}.sh; "
+        for part in ("output", "packages", "process", "restart", "archive", "cluster", "suite"))
     done = subprocess.run(
         ["bash", "-c", f"{head} use_data '{data}'; find_cluster; database_port=$(<\"$runs/database.port\"); {script}"],
         cwd=checkout, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
@@ -131,7 +133,7 @@ class Writer:
             _, repeats = insist(
                 "lifecycle", "PATCH", f"/v1/devices/{self.device}/conditions", {"battery": {"level": level / 100}})
             self.count, self.repeats = self.count + 1, self.repeats + repeats
-            time.sleep(0.02)
+            time.sleep(options.pause)
 
     def check(self):
         """Each acknowledged command is in the log once."""
