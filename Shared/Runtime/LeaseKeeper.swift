@@ -17,10 +17,6 @@ actor LeaseKeeper<M: Machine> {
     /// The interval of the search for idempotency answers older than 24 h.
     static var sweepInterval: Duration { .seconds(600) }
     static var sweepLimit: Int { 5000 }
-    /// The longest wait for the lock of one cursor row, and for those of all rows that other sessions hold. A round must be
-    /// much shorter than a term.
-    static var lockPatience: Duration { .milliseconds(500) }
-    static var roundPatience: Duration { .seconds(1) }
     /// The interval of the looks at the shards of Citus.
     static var placementInterval: Duration { .seconds(10) }
 
@@ -217,24 +213,15 @@ actor LeaseKeeper<M: Machine> {
         [.partition(partition), .text(M.name), .uuid(member), .double(Self.term)]
     }
 
-    /// Limits the waits for locks in a transaction that changes one of `count` rows, one after another.
-    private static func lockWait(oneOf count: Int = 1) -> Query {
-        let patience = min(lockPatience, roundPatience / count)
-        return Query(
-            Statement("SELECT set_config('lock_timeout', $1, true)"), .text("\(Int(patience / .milliseconds(1)))ms"))
-    }
-
     /// Changes a cursor row; nil if another session holds its lock for too long. A stopped replica in the middle of a
     /// batch must not delay the leases of other partitions.
-    ///
-    /// - Parameter limit: the longest wait for the lock.
-    private func change(
-        _ partition: Int, _ statement: Statement, _ parameters: [Parameter], waiting limit: Query
-    ) async throws -> Rows? {
+    private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
         do {
             return try await pool.execute([
-                Query(engine.statements.begin), limit, Query(statement, parameters),
-                Query(engine.statements.commit),
+                Query(engine.statements.begin),
+                // The limit ends with the transaction.
+                Query(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
+                Query(statement, parameters), Query(engine.statements.commit),
             ])[2]
         } catch  where error.isLockTimeout {
             engine.inboxes[partition].progress.failed(.heldUp)
@@ -257,20 +244,17 @@ actor LeaseKeeper<M: Machine> {
             Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
             .bool(M.ownsLimits))
         let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
-        let held = group.count - renewed.count
         for partition in group {
             if let newestState = renewed[partition] {
                 note(partition, newestState: newestState)
             } else {
-                try await renew(partition, oneOf: held)
+                try await renew(partition)
             }
         }
     }
 
-    private func renew(_ partition: Int, oneOf count: Int) async throws {
-        let changed = try await change(
-            partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)],
-            waiting: Self.lockWait(oneOf: count))
+    private func renew(_ partition: Int) async throws {
+        let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
         guard let rows = changed else { return }
         if let row = rows.first { return note(partition, newestState: try row.decode(Int.self)) }
         leases[partition] = nil
@@ -280,7 +264,7 @@ actor LeaseKeeper<M: Machine> {
 
     private func acquire(_ partition: Int) async throws {
         let all = parameters(partition) + [.bool(M.ownsLimits)]
-        let lease = try await change(partition, Statements.acquire, all, waiting: Self.lockWait())?.first
+        let lease = try await change(partition, Statements.acquire, all)?.first
         guard let (epoch, attempts, form, newestState) = try lease?.decode((Int, Int, Int, Int).self) else { return }
         leases[partition] = OwnedPartition(owner: member, epoch: epoch, form: form, newestState: newestState)
         swept[partition] = nil
@@ -291,9 +275,7 @@ actor LeaseKeeper<M: Machine> {
         await engine.leaseLost(partition)
         leases[partition] = nil
         // If the row stays locked, the lease expires.
-        _ = try await change(
-            partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)],
-            waiting: Self.lockWait())
+        _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
     }
 
     /// Releases all leases, so that other members need not wait for them to expire.

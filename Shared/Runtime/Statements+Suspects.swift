@@ -3,7 +3,7 @@ import Postgres
 /// The statements for commands that may end a process. They are not on the hot path.
 extension Statements {
     /// Returns whether a member died within the last minute or has missed two renewals, or whether commands were
-    /// recorded in the last 10 minutes.
+    /// recorded in the last 10 minutes. A first record counts after 1.5 s.
     static let guardsCommands = Statement(
         """
         SELECT EXISTS (

@@ -46,7 +46,7 @@ import Testing
             try await start(installation, "--archive")
             try await load(installation, "phone-1", "film")
             let backup = installation.folder.appendingPathComponent("backups/first")
-            let early = Self.text(of: Date())
+            let early = Self.text(of: Date() - 2)
             let made = try await installation.run("backup", [backup.path])
             #expect(made.status == .exited(0), "\(made.output)")
             // Enough of the log that its replay takes longer than the start of the server.
@@ -93,15 +93,19 @@ import Testing
             try await load(installation, "phone-6", "after")
 
             // Each moment is in the timeline of its time: the second one in that of the first restore.
+            // Two restores without a start between them, the first one to the newest moment.
+            #expect(try await installation.down().exit(within: 180) == .exited(0))
+            #expect(try await restore(to: newest).status == .exited(0))
             let timelines = [
                 (last, ["phone-3"], ["phone-4", "phone-5"]), (newest, ["phone-2", "phone-5"], ["phone-3", "phone-6"]),
             ]
             for (moment, devices, missing) in timelines {
-                #expect(try await installation.down().exit(within: 180) == .exited(0))
                 let restored = try await restore(to: moment)
                 #expect(restored.status == .exited(0), "\(restored.output)")
                 try await start(installation)
                 try await expect(installation, devices: devices, missing: missing)
+                #expect(try await installation.down().exit(within: 180) == .exited(0))
+                #expect(try unarchived(installation).isEmpty)
             }
         }
     }
@@ -129,6 +133,13 @@ import Testing
             #expect(try await snapshot.exit(within: 120) == .exited(status), "\(snapshot.errors.tail())")
             #expect(status == 0 || snapshot.errors.tail().contains("cannot follow a log that goes back"))
         }
+    }
+
+    /// Returns the segments that a stopped server could not archive.
+    private func unarchived(_ installation: Installation) throws -> [String] {
+        let log = installation.folder.appendingPathComponent("log/database.log").resolvingSymlinksInPath()
+        let status = log.deletingLastPathComponent().appendingPathComponent("data/pg_wal/archive_status")
+        return try FileManager.default.contentsOfDirectory(atPath: status.path).filter { $0.hasSuffix(".ready") }
     }
 
     private static func text(of moment: Date) -> String {

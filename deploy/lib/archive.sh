@@ -68,13 +68,17 @@ add_segments() {
     done
 }
 
-# add_unarchived FOLDER TARGET: adds the segments of a `pg_wal` that the archive lacks. A killed server did not archive its last
-# ones. Of these, the last one may be incomplete, so it has the suffix that PostgreSQL gives to such segments.
+# add_unarchived FOLDER TARGET: adds the segments and histories of a `pg_wal` that the archive lacks. A killed server did not
+# archive its last ones. Of these, the last segment may be incomplete, so it has the suffix that PostgreSQL gives to such segments.
 add_unarchived() {
     local file name last='' address
     local -a found=()
     for file in "$1"/*; do
         name=${file##*/}
+        # Without the history, PostgreSQL would use the number of its timeline again.
+        if [[ $name =~ ^[0-9A-F]{8}\.history$ && ! -e $home/archive/$name.gz && ! -e $2/$name.gz ]]; then
+            compress "$file" "$2/$name.gz"
+        fi
         if [[ ! $name =~ ^[0-9A-F]{24}$ ]]; then continue; fi
         # PostgreSQL gives old segments the names of later ones. The header has the address of the first page.
         address=$(od -An -tu8 -j 8 -N 8 "$file" | tr -d ' \n')
@@ -85,9 +89,34 @@ add_unarchived() {
     for name in "${found[@]}"; do
         file=$2/$name.gz
         if [[ $name == "$last" ]]; then file=$2/$name.partial.gz; fi
-        gzip -1 -c "$1/$name" >"$file" || fail "cannot copy $1/$name"
-        if ((EUID == 0)); then chown "$owner:" "$file"; fi
+        compress "$1/$name" "$file"
     done
+}
+
+# compress FILE TARGET: compresses a file for the archive, with its time.
+compress() {
+    gzip -1 -c "$1" >"$2" && touch -r "$1" "$2" || fail "cannot copy $1"
+    if ((EUID == 0)); then chown "$owner:" "$2"; fi
+}
+
+# keep_segments FOLDER: moves segments and histories to the archive. A former last segment gives way to a later copy.
+keep_segments() {
+    local file
+    for file in "$1"/*.gz; do
+        if [[ ! -e $file ]]; then continue; fi
+        if [[ $file == *.partial.gz || ! -e $home/archive/${file##*/} ]]; then mv -f "$file" "$home/archive/"; fi
+    done
+}
+
+# check_archive: writes the command of an existing archive, and fails if its database is gone: another one would write other
+# segments with the same names.
+check_archive() {
+    if [[ ! -d $home/archive ]]; then return 0; fi
+    if [[ ! -e $home/data/PG_VERSION && -n $(ls -A "$home/archive") ]]; then
+        fail "$home/archive belongs to an earlier database: restore a backup of it, or move the folder away"
+    fi
+    if ((EUID == 0)); then chown -R "$owner:" "$home/archive"; fi
+    make_archive
 }
 
 # timeline_at SECONDS FOLDER…: prints the newest timeline of the archives that began before a Unix time; else "current", that

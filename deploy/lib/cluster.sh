@@ -115,6 +115,7 @@ write_as_owner() { as_owner tee "$1" >/dev/null; }
 # start_cluster REPLICAS: creates the cluster if it is missing, starts it, and creates the database and its owner.
 # Sets `database_port`.
 start_cluster() {
+    check_archive
     if [[ ! -e $home/data/PG_VERSION ]]; then create_cluster; fi
     step "Starting PostgreSQL $(postgres_version "$programs")"
     clear_stale_cluster

@@ -39,7 +39,7 @@ import Testing
         await fixture.pool.close()
     }
 
-    @Test(arguments: [(0.0, 1, false), (1.6, 1, true), (0.0, 2, true), (601.0, 2, false)])
+    @Test(arguments: [(-60.0, 1, false), (1.6, 1, true), (-60.0, 2, true), (601.0, 2, false)])
     func `a record counts when its batch can no longer be under way`(
         age: Double, attempts: Int, turnsOn: Bool
     ) async throws {

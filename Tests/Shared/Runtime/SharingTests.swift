@@ -29,36 +29,6 @@ import Testing
         await fixture.pool.close()
     }
 
-    @Test func `partitions that another session holds do not delay the leases of the others`() async throws {
-        let fixture = try await RuntimeFixture(partitions: 16)
-        let free = Statement(
-            """
-            SELECT (extract(epoch FROM min(lease_expires)) * 1000)::int8, count(*) FILTER (WHERE lease_expires < clock_timestamp())
-            FROM bus.cursors WHERE partition >= 12
-            """)
-        try await fixture.running { _ in
-            try await eventuallyTrue { try await fixture.owners() == [16] }
-            let other = try await Connection.open(try ConnectionOptions(url: fixture.url), logger: fixture.logger)
-            try await other.script(
-                """
-                SET idle_in_transaction_session_timeout = 0;
-                BEGIN;
-                SELECT FROM bus.cursors WHERE partition < 12 FOR UPDATE;
-                """)
-            // Each wait for a row takes half a second, and a lease has three.
-            var moments: Set<Int> = []
-            while moments.count < 4 {
-                let (expiry, lapsed) = try await fixture.pool.execute(free)[0].decode((Int, Int).self)
-                try #require(lapsed == 0)
-                moments.insert(expiry)
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            try await other.script("ROLLBACK")
-            await other.close()
-        }
-        await fixture.pool.close()
-    }
-
     /// A service compares the numbers before it starts.
     @Test func `a process that knows fewer partitions than the log leaves the others alone`() async throws {
         let fixture = try await RuntimeFixture()

@@ -60,7 +60,8 @@ private final class ServedCounters: Sendable {
         var isOver = false
         var acknowledged: [String: Int] = [:]
         var count = 0
-        var isStopping = false
+        /// The ports of stopped replicas.
+        var retired: Set<Int> = []
         var faults: [String: Int] = [:]
     }
 
@@ -103,9 +104,8 @@ private final class ServedCounters: Sendable {
 
     /// Stops a replica that gets no more commands. Its last answers may be lost.
     func stop(_ replica: Replica) async throws {
-        state.withLock { $0.isStopping = true }
+        state.withLock { _ = $0.retired.insert(replica.port) }
         try await replica.process.shutDown()
-        state.withLock { $0.isStopping = false }
     }
 
     /// Sends commands from several clients until ``end()``.
@@ -147,7 +147,7 @@ private final class ServedCounters: Sendable {
                 let body = try? await answer.body.collect(upTo: 1 << 20)
             else {
                 state.withLock { state in
-                    if !state.isStopping { state.faults["no answer", default: 0] += 1 }
+                    if !state.retired.contains(port) { state.faults["no answer", default: 0] += 1 }
                 }
                 try await Task.sleep(for: .milliseconds(20))
                 continue
