@@ -51,7 +51,7 @@ import Testing
             #expect(made.status == .exited(0), "\(made.output)")
             // Enough of the log that its replay takes longer than the start of the server.
             _ = try await query(
-                installation, "CREATE TABLE large AS SELECT repeat(n::text, 99) FROM generate_series(1, 400000) AS n")
+                installation, "CREATE TABLE large AS SELECT repeat(n::text, 99) FROM generate_series(1, 60000) AS n")
             try await load(installation, "phone-2", "later")
             let moment = try await query(installation, "SELECT clock_timestamp()::text")
             let places = try await load(installation, "phone-3", "last")
