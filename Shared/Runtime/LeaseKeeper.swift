@@ -24,11 +24,11 @@ actor LeaseKeeper<M: Machine> {
     nonisolated let pool: ConnectionPool
     /// Readiness reads it without waiting.
     nonisolated let membership = Mutex(Membership())
-    private let member: UUID
-    private let engine: BatchEngine<M>
-    private let logger: Logger
+    let member: UUID
+    let engine: BatchEngine<M>
+    let logger: Logger
     /// The leases of this process, by partition.
-    private(set) var leases: [Int: OwnedPartition] = [:]
+    var leases: [Int: OwnedPartition] = [:]
     /// The time without older members after which states get this machine's form.
     private let updatePatience: Duration
     /// The version of the oldest member, and the first round that found it; nil before the first round.
@@ -38,11 +38,12 @@ actor LeaseKeeper<M: Machine> {
     private var halted: [Int: Bool] = [:]
     /// The last report to the workers about commands that may end the process.
     private var commandGuard: (isOn: Bool, condemned: Set<String>)?
-    private var swept: [Int: ContinuousClock.Instant] = [:]
+    var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
     /// The last look at the shards.
     private var placed = ContinuousClock.now
+    var patience = LockPatience()
 
     var owned: Set<Int> { Set(leases.keys) }
 
@@ -114,10 +115,13 @@ actor LeaseKeeper<M: Machine> {
             }
         }
         let share = (engine.inboxes.count + max(1, living) - 1) / max(1, living)
-        try await releaseExcess(over: share, members)
         if !placement.isDistributed { try await renewAll() }
+        patience.begin(LockPatience.changes)
+        try await releaseExcess(over: share, members)
         let takesMore = halted.isEmpty || living == 0
-        for (partition, newestState) in try rows[1].decode((Int, Int).self) where takesMore {
+        let free = Dictionary(uniqueKeysWithValues: try rows[1].decode((Int, Int).self))
+        for partition in patience.sorted(free.keys) where takesMore {
+            let newestState = free[partition] ?? 0
             guard engine.inboxes.indices.contains(partition), halted[partition] == nil,
                 leases.count < share || Self.isForFew(newestState, members), !Self.isForNewer(newestState, members)
             else { continue }
@@ -126,7 +130,7 @@ actor LeaseKeeper<M: Machine> {
         try await chooseForms(members)
     }
 
-    private var placement: LogPlacement { engine.placement.withLock(\.self) }
+    var placement: LogPlacement { engine.placement.withLock(\.self) }
 
     /// Reads the placement again from time to time: an operator may have split a shard. A batch of partitions that no longer
     /// share a shard fails, and then runs alone.
@@ -207,87 +211,5 @@ actor LeaseKeeper<M: Machine> {
         ])
         // A full sweep continues in the next round.
         if rows[0].affected < Self.sweepLimit { swept[partition] = .now }
-    }
-
-    private func parameters(_ partition: Int) -> [Parameter] {
-        [.partition(partition), .text(M.name), .uuid(member), .double(Self.term)]
-    }
-
-    /// Changes a cursor row; nil if another session holds its lock for too long. A stopped replica in the middle of a
-    /// batch must not delay the leases of other partitions.
-    private func change(_ partition: Int, _ statement: Statement, _ parameters: [Parameter]) async throws -> Rows? {
-        do {
-            return try await pool.execute([
-                Query(engine.statements.begin),
-                // The limit ends with the transaction.
-                Query(Statement("SELECT set_config('lock_timeout', '500ms', true)")),
-                Query(statement, parameters), Query(engine.statements.commit),
-            ])[2]
-        } catch  where error.isLockTimeout {
-            engine.inboxes[partition].progress.failed(.heldUp)
-            return nil
-        }
-    }
-
-    /// Renews all leases of a shard in one statement. Those that a batch holds at this moment, and lost ones, follow one by
-    /// one.
-    private func renewAll() async throws {
-        var failure: (any Error)?
-        for group in placement.groups(of: leases.keys) {
-            do { try await renew(group) } catch { failure = failure ?? error }
-        }
-        if let failure { throw failure }
-    }
-
-    private func renew(_ group: [Int]) async throws {
-        let rows = try await pool.execute(
-            Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
-            .bool(M.ownsLimits))
-        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
-        for partition in group {
-            if let newestState = renewed[partition] {
-                note(partition, newestState: newestState)
-            } else {
-                try await renew(partition)
-            }
-        }
-    }
-
-    private func renew(_ partition: Int) async throws {
-        let changed = try await change(partition, Statements.renew, parameters(partition) + [.bool(M.ownsLimits)])
-        guard let rows = changed else { return }
-        if let row = rows.first { return note(partition, newestState: try row.decode(Int.self)) }
-        leases[partition] = nil
-        await engine.leaseLost(partition)
-        logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
-    }
-
-    private func acquire(_ partition: Int) async throws {
-        let all = parameters(partition) + [.bool(M.ownsLimits)]
-        let lease = try await change(partition, Statements.acquire, all)?.first
-        guard let (epoch, attempts, form, newestState) = try lease?.decode((Int, Int, Int, Int).self) else { return }
-        leases[partition] = OwnedPartition(owner: member, epoch: epoch, form: form, newestState: newestState)
-        swept[partition] = nil
-        await engine.hold(partition, .init(owner: member, epoch: epoch), isSuspicious: attempts > 1)
-    }
-
-    private func release(_ partition: Int) async throws {
-        await engine.leaseLost(partition)
-        leases[partition] = nil
-        // If the row stays locked, the lease expires.
-        _ = try await change(partition, Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
-    }
-
-    /// Releases all leases, so that other members need not wait for them to expire.
-    func releaseAll() async {
-        for partition in leases.keys.sorted() {
-            do { try await release(partition) } catch {
-                logger.debug("failed to release lease, it will expire", error: error)
-            }
-        }
-        do { try await pool.execute(Statements.leave, .text(M.name), .uuid(member)) } catch {
-            logger.debug("failed to remove membership, it will expire", error: error)
-        }
-        await pool.close()
     }
 }

@@ -15,7 +15,7 @@ struct RuntimeFixture: Sendable {
     let database: String
     /// A direct connection for the test itself.
     let pool: ConnectionPool
-    let partitions = 4
+    let partitions: Int
     /// The partitions that commit together.
     let placement: LogPlacement
     let logger: Logger
@@ -27,7 +27,8 @@ struct RuntimeFixture: Sendable {
         "postgresql://\(role)@/\(database)?host=\(cluster.socketDirectory)&port=\(cluster.port)&connect_timeout=60"
     }
 
-    init(_ cluster: PrivateCluster? = nil) async throws {
+    init(_ cluster: PrivateCluster? = nil, partitions: Int = 4) async throws {
+        self.partitions = partitions
         var logger = Logger(label: "test")
         logger.logLevel = .critical
         self.logger = logger

@@ -77,4 +77,35 @@ import Testing
         }
         await fixture.pool.close()
     }
+
+    /// Six waits of half a second would be longer than the term.
+    @Test func `rows that another session holds delay the other leases by less than their term`() async throws {
+        let fixture = try await RuntimeFixture(partitions: 8)
+        let limits = StallLimits(blocker: .seconds(100))
+        try await fixture.running(limits: limits) { runtime in
+            try await eventuallyTrue { await runtime.ownedPartitions == 8 }
+            let holder = try await Connection.open(try ConnectionOptions(url: fixture.url), logger: fixture.logger)
+            _ = try await holder.execute([
+                Query(Statement("SET idle_in_transaction_session_timeout = 0")), Query(Statement("BEGIN")),
+                Query(Statement("SELECT 1 FROM bus.cursors WHERE partition < 6 FOR UPDATE")),
+            ])
+            let expiry = Statement(
+                """
+                SELECT floor(extract(epoch FROM min(lease_expires)) * 1000)::int8 FROM bus.cursors
+                WHERE partition >= 6 AND owner IS NOT NULL
+                """)
+            // The machine may be slow, so the shortest of some intervals counts. The first one may include a renewal before
+            // the rows were held.
+            var renewals: [Int] = []
+            var intervals: [Int] { zip(renewals.dropFirst(2), renewals.dropFirst()).map(-) }
+            while (intervals.min() ?? .max) >= 3000, intervals.count < 5 {
+                let expires = try await fixture.pool.execute(Query(expiry))[0].decode(Int.self, at: 0)
+                if expires != renewals.last { renewals.append(expires) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            #expect(intervals.contains { $0 < 3000 }, "milliseconds between renewals: \(intervals)")
+            await holder.close()
+        }
+        await fixture.pool.close()
+    }
 }
