@@ -25,6 +25,9 @@ public struct Counter: Machine, Equatable {
 
     public static let version = 1
     public static let follows: Set<String> = ["other.thing.pinged"]
+    /// The data of an event that the counter can't read, and of one that it refuses.
+    public static let unreadable = Array(#"{"unreadable":true}"#.utf8)
+    public static let refused = Array(#"{"refused":true}"#.utf8)
 
     public var total = 0
     public var pings = 0
@@ -44,7 +47,10 @@ public struct Counter: Machine, Equatable {
             guard decision.state.pings > 0 else { throw Refusal() }
             decision.emit(.added(Added(amount: amount, mark: decision.identifier())))
         case .command(.nothing): break
-        case .event(let event): decision.emit(.pinged(PingCounted(event: event.id.lowercased)))
+        case .event(let event):
+            if event.data == Self.unreadable { throw .unreadableEvent(.malformed(type: event.type, DocumentError([]))) }
+            if event.data == Self.refused { throw Refusal() }
+            decision.emit(.pinged(PingCounted(event: event.id.lowercased)))
         case .deadline(let due): decision.emit(.rang(Rang(due: due)))
         }
     }

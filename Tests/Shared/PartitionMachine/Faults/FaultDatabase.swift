@@ -25,6 +25,12 @@ enum Guard: String, CaseIterable, Sendable {
     case headLock
     /// A process deletes the records of commands with them, also if its guard was turned off meanwhile.
     case deletedRecords
+    /// An event that the machine can't read parks its device. Without it, the event counts as refused.
+    case unreadableEvents
+    /// A lease from a clock that has gone back since is over.
+    case futureLeases
+    /// A batch with refused data is divided. Without it, the refusal counts as an outage.
+    case dividedBatches
 }
 
 /// An error: the simulation found a property that does not hold.
@@ -67,6 +73,8 @@ struct FaultDatabase {
     /// The records of inputs that may end a process, each with its number of tries and the time of the last one.
     private(set) var records: [String: (tries: Int, at: ContinuousClock.Instant)] = [:]
     private(set) var parked: Set<AggregateKey> = []
+    /// The ids of the events that no process can read.
+    var unreadableEvents: Set<UUID> = []
     /// The offsets of followed events that were handled or parked.
     private(set) var handled: Set<Int> = []
     /// The session that holds the lock of the cursor row.
@@ -76,6 +84,11 @@ struct FaultDatabase {
     init(without: Guard?, now: ContinuousClock.Instant) {
         self.without = without
         cursor = Cursor(leaseUntil: now)
+    }
+
+    /// Whether a lease is over at a time, as `isOver` in ``Statements``.
+    func isLeaseOver(at now: ContinuousClock.Instant) -> Bool {
+        cursor.leaseUntil < now || cursor.leaseUntil > now + Self.term * 2 && without != .futureLeases
     }
 
     var isHeadFree: Bool { appending == nil || without == .headLock }
@@ -224,6 +237,10 @@ struct FaultDatabase {
             try require(handled.insert(event.offset).inserted, "event \(event.offset) is handled once")
         }
         for letter in batch.parkedInputs { parked.insert(letter.key) }
+        for event in log where event.offset > cursor.position && event.offset <= position {
+            guard event.isFollowed, unreadableEvents.contains(event.id) else { continue }
+            try require(parked.contains(event.key), "an unreadable event parks its device")
+        }
         if let trial = batch.trial { records[trial] = nil }
         for name in commit.clearedCommands { records[name] = nil }
         for (idempotency, body) in batch.answers { answers[idempotency.key] = (idempotency.fingerprint, body) }

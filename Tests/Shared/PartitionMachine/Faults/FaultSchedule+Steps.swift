@@ -132,7 +132,10 @@ extension FaultSchedule {
             guard has(.slowSessions), chance(20) else { return }
             return try answer(open, session, .failed(lockTimeout, isShared: false))
         }
-        if open.isBad { return try answer(open, session, .failed(Failures.badData, isShared: false)) }
+        if open.isBad {
+            let refusal: any Error = database.without == .dividedBatches ? Failures.away : Failures.badData
+            return try answer(open, session, .failed(refusal, isShared: false))
+        }
         if has(.sharedFailures), chance(5), let process = open.process, mayShare(process) {
             return try answer(open, session, .failed(Failures.conflict, isShared: true))
         }

@@ -33,6 +33,10 @@ struct FaultSchedule {
 
     var random: SplitMix64
     let faults: Set<Fault>
+    /// Whether the clock of the database goes back, and whether some events can't be read. They came later, so they are not
+    /// in ``Fault``, and older seeds keep their schedules.
+    let hasClockSteps: Bool
+    let hasUnreadableEvents: Bool
     /// Whether nothing fails any more.
     var isCalm = false
     var now = ContinuousClock.now
@@ -55,6 +59,8 @@ struct FaultSchedule {
     init(seed: UInt64, without: Guard? = nil) {
         var random = SplitMix64(seed: seed)
         faults = Set(Fault.allCases.filter { _ in Bool.random(using: &random) })
+        hasClockSteps = seed % 4 == 1
+        hasUnreadableEvents = seed % 4 == 2
         database = FaultDatabase(without: without, now: now)
         processes = []
         let count = Int.random(in: 1...3, using: &random)
@@ -87,7 +93,10 @@ struct FaultSchedule {
         case ..<86: turnGuard(process)
         case ..<88: if has(.lostConnections) { try loseConnection(process) }
         case ..<90: if has(.deaths), chance(50) { end(process) }
-        case ..<92: if has(.lostLeases) { database.cursor.leaseUntil = now }
+        case ..<92:
+            if has(.lostLeases) { database.cursor.leaseUntil = now }
+            // An owner renewed its lease, and then the clock went back.
+            if hasClockSteps, !isCalm { database.cursor.leaseUntil = now + .seconds(600) }
         case ..<93: if has(.restarts) { try restart() }
         case ..<95: if has(.otherWriters), chance(40) { try changeByOther() }
         case ..<97: try endOrphan()
@@ -125,11 +134,16 @@ struct FaultSchedule {
         let id = uuid()
         if has(.badInputs), chance(6) { badEvents.insert(id) }
         if has(.fatalInputs), chance(4) { fatalEvents.insert(id) }
+        var data = Array("{}".utf8)
+        if hasUnreadableEvents, chance(10) {
+            database.unreadableEvents.insert(id)
+            data = database.without == .unreadableEvents ? Counter.refused : Counter.unreadable
+        }
         database.beginAppend(
             Event(
                 id: id, source: "other", type: chance(80) ? "other.thing.pinged" : "other.thing.noticed", version: 1,
                 key: .device(chance(70) ? "p" : "a"), app: nil, time: database.time, correlation: id, causation: nil,
-                traceparent: nil, data: Array("{}".utf8)))
+                traceparent: nil, data: data))
         if chance(50) { try endAppend() }
     }
 
@@ -160,7 +174,7 @@ struct FaultSchedule {
             }
             return
         }
-        guard database.cursor.owner == nil || database.cursor.leaseUntil < now else { return }
+        guard database.cursor.owner == nil || database.isLeaseOver(at: now) else { return }
         if let owner = database.cursor.owner, owner != member { database.cursor.attempts += 1 }
         database.cursor.owner = member
         database.cursor.epoch += 1
