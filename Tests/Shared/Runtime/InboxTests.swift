@@ -1,5 +1,7 @@
 import Contracts
+import Dispatch
 import EventLog
+import Foundation
 import Machines
 import Postgres
 import TestSupport
@@ -180,6 +182,33 @@ import Testing
             #expect(offsets == Set(1...limit))
             await engine.stop()
             await running
+        }
+        await fixture.pool.close()
+    }
+
+    /// All partitions of a process share an actor, and a decision holds it.
+    @Test func `a wake-up and a deadline are noted while a decision is under way`() async throws {
+        let fixture = try await RuntimeFixture()
+        let devices = fixture.oneDeviceInEach
+        try await fixture.running { runtime in
+            let (isDeciding, mayEnd) = (Signal<Void>(), DispatchSemaphore(value: 0))
+            let slow = Submission<Counter>(
+                key: .device(devices[0]), command: .add(1), origin: Origin(id: UUID())
+            ) { _, _ in
+                isDeciding.fire()
+                mayEnd.wait()
+                return []
+            }
+            async let answer = runtime.submit(slow)
+            try await isDeciding.value()
+            let others = runtime.engine.inboxes.dropFirst()
+            for inbox in others { _ = inbox.takesLook() }
+            try await fixture.wakeUp(others.map(\.partition))
+            for inbox in others {
+                try await eventually(describe: "partition \(inbox.partition) is to be read") { inbox.takesLook() }
+            }
+            mayEnd.signal()
+            _ = try await answer
         }
         await fixture.pool.close()
     }

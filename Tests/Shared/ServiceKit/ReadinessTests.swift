@@ -39,6 +39,23 @@ import Testing
         await service.pool.close()
     }
 
+    /// Anybody may ask for the readiness, so it costs no query.
+    @Test func `readyz runs no check, and answers while one does not end`() async throws {
+        let calls = Tally()
+        let gate = Signal<Void>()
+        let check = HealthCheck("database") {
+            calls.add()
+            if calls.count > 1 { try? await gate.value() }
+            return nil
+        }
+        try await TestService.run(checks: [check]) { service in
+            try await calls.reaches(2)
+            for _ in 0..<200 { #expect(try await service.send("GET", "/readyz").status == 200) }
+            #expect(calls.count == 2)
+            gate.fire()
+        }
+    }
+
     @Test func `no answer reveals the database's address`() async throws {
         let cluster = try await PrivateCluster.make()
         let service = try await CounterService.prepare(on: cluster)
