@@ -45,14 +45,15 @@ final class RunningSuite: Sendable {
     ///   - services: the services to start; the database is migrated for all.
     ///   - partitions: the number of partitions of the log; the default of the services if nil.
     ///   - fsync: whether a commit reaches the disk, as in production.
-    ///   - hasStandby: whether the cluster has a synchronous standby.
+    ///   - hasStandby: whether the cluster has a standby.
+    ///   - isSynchronous: whether a commit waits for the standby.
     ///   - readsStandby: whether `ops` queries the standby.
     ///   - workers: the number of workers of Citus; 0 for a database without it.
     ///   - settings: further settings of all services.
     static func start(
         _ services: [SuiteService] = SuiteService.allCases, virtualTime: Bool = false, partitions: Int? = nil,
-        fsync: Bool = false, hasStandby: Bool = false, readsStandby: Bool = false, workers: Int = 0,
-        settings: [String: String] = [:]
+        fsync: Bool = false, hasStandby: Bool = false, isSynchronous: Bool = true, readsStandby: Bool = false,
+        workers: Int = 0, settings: [String: String] = [:]
     ) async throws -> RunningSuite {
         let migrated: MigratedCluster
         let cluster: PrivateCluster
@@ -65,7 +66,7 @@ final class RunningSuite: Sendable {
         }
         // The copy has another log.
         try await cluster.sql("UPDATE bus.incarnation SET id = DEFAULT", database: migrated.database)
-        let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: true) : nil
+        let standby = hasStandby ? try await cluster.makeStandby(isSynchronous: isSynchronous) : nil
         let suite = try await RunningSuite(
             cluster, standby, database: migrated.database, partitions, settings, readsStandby: readsStandby)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -128,7 +129,12 @@ final class RunningSuite: Sendable {
         _ = try await process?.exit()
     }
 
-    /// Starts a killed service on the same port, and waits until it is ready.
+    /// Waits until a service has ended by itself.
+    func end(of service: SuiteService) async throws -> ExitStatus? {
+        try await processes.withLock { $0[service] }?.exit(within: 60)
+    }
+
+    /// Starts an ended service on the same port, and waits until it is ready.
     func launch(_ service: SuiteService) async throws {
         let process = try start(service, port: ports[service] ?? 0, apns: apns)
         processes.withLock { $0[service] = process }

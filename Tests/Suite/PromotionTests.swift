@@ -1,0 +1,60 @@
+import NIOHTTP1
+import Records
+import TestSupport
+import Testing
+
+/// A standby that is not synchronous becomes the primary, and the log goes back.
+@Suite("A promotion that loses events", .tags(.database, .processes), .timeLimit(.minutes(5)))
+struct PromotionTests {
+    @Test func `the log goes on without the lost events, and places behind them are refused`() async throws {
+        let suite = try await RunningSuite.start(
+            [.lifecycle, .ops], fsync: true, hasStandby: true, isSynchronous: false)
+        let standby = try #require(suite.standby)
+        let kept = try await suite.call(.PUT, .lifecycle, "/v1/devices/kept", ["profile": "ios18"])
+        let events = "SELECT count(*) FROM bus.events"
+        let count = try await suite.cluster.sql(events, database: suite.database)
+        try await eventually(describe: "the standby has the first device") {
+            try await standby.sql(events, database: suite.database) == count
+        }
+        // The standby receives nothing more.
+        try await standby.sql("ALTER SYSTEM SET primary_conninfo = ''")
+        try await standby.sql("SELECT pg_reload_conf()")
+        try await eventually(describe: "the standby is cut off") {
+            try await standby.sql("SELECT count(*) FROM pg_stat_wal_receiver") == "0"
+        }
+        let lost = try await suite.call(.PUT, .lifecycle, "/v1/devices/lost", ["profile": "ios18"])
+        let positions = try [kept, lost].map { try #require($0.position) }
+        let cursor = try #require(try await suite.call(.GET, .ops, "/v1/events?limit=1").json["next"]?.string)
+
+        try await suite.cluster.kill()
+        try await standby.promote()
+        let begin = try ChildProcess.start(
+            ChildProcess.product("ops"), ["begin-incarnation"],
+            environment: ["MIGRATION_DATABASE_URL": standby.url(database: suite.database)])
+        #expect(try await begin.exit(within: 30) == .exited(0), "\(begin.errors.tail())")
+        for service in [SuiteService.lifecycle, .ops] {
+            #expect(try await suite.end(of: service) == .exited(1), "\(suite.words(of: service))")
+            #expect(suite.words(of: service).contains("the log was restored"))
+            try await suite.launch(service)
+        }
+
+        #expect(try await suite.send(.GET, .lifecycle, "/v1/devices/kept").status == 200)
+        #expect(try await suite.send(.GET, .lifecycle, "/v1/devices/lost").status == 404)
+        var stale = [try await suite.send(.GET, .ops, "/v1/events?cursor=\(cursor)")]
+        for position in positions {
+            stale.append(
+                try await suite.send(.GET, .lifecycle, "/v1/devices/kept", headers: ["Dormouse-Position": position]))
+        }
+        for answer in stale {
+            #expect(answer.status == 410 && answer.json["code"] == "earlier_incarnation", "\(answer)")
+        }
+        // The device can be created again, and its events take the lost offsets.
+        let again = try await suite.send(.PUT, .lifecycle, "/v1/devices/lost", ["profile": "ios18"])
+        #expect(again.status == 201)
+        let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
+        #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
+        _ = try await suite.stop()
+        try await standby.destroy()
+        try await suite.cluster.destroy()
+    }
+}
