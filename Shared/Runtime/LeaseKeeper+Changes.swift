@@ -43,31 +43,40 @@ extension LeaseKeeper {
     /// one.
     func renewAll() async throws {
         var failure: (any Error)?
-        var held: [Int] = []
-        for group in placement.groups(of: leases.keys) {
-            do { held += try await renewFree(group) } catch { failure = failure ?? error }
-        }
         patience.begin(LockPatience.renewals)
-        var waiting = patience.sorted(held)
+        var waiting = await renewFree(patience.sorted(leases.keys), &failure)
         while let partition = waiting.first, let limit = patience.limit(for: partition) {
             waiting.removeFirst()
-            do {
-                if try await !renew(partition, within: limit) { waiting.append(partition) }
-            } catch { failure = failure ?? error }
+            var isRenewed = true
+            do { isRenewed = try await renew(partition, within: limit) } catch { failure = failure ?? error }
+            // A batch that ended meanwhile has released its rows.
+            waiting = await renewFree(waiting, &failure)
+            if !isRenewed { waiting.append(partition) }
         }
         if let failure { throw failure }
     }
 
     /// Renews the leases whose rows no other session has locked.
     ///
+    /// - Returns: the other partitions in the same order, without those of failed statements.
+    private func renewFree(_ partitions: [Int], _ failure: inout (any Error)?) async -> [Int] {
+        var held: Set<Int> = []
+        for group in placement.groups(of: partitions) {
+            do { held.formUnion(try await renewFree(group)) } catch { failure = failure ?? error }
+        }
+        return partitions.filter(held.contains)
+    }
+
+    /// Renews the leases of one shard whose rows no other session has locked.
+    ///
     /// - Returns: the other partitions.
-    private func renewFree(_ group: [Int]) async throws -> [Int] {
+    private func renewFree(_ group: [Int]) async throws -> Set<Int> {
         let rows = try await pool.execute(
             Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
             .bool(M.ownsLimits))
-        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+        let renewed = try rows.decode((Int, Int).self)
         for (partition, newestState) in renewed { note(partition, newestState: newestState) }
-        return group.filter { renewed[$0] == nil }
+        return Set(group).subtracting(renewed.map(\.0))
     }
 
     /// Renews a lease.

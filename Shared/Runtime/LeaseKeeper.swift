@@ -12,6 +12,8 @@ actor LeaseKeeper<M: Machine> {
     /// The seconds after which the lease of a dead owner expires.
     static var term: Double { Statements.term }
     static var renewal: Duration { .milliseconds(700) }
+    /// The shortest pause between two rounds.
+    static var pause: Duration { .milliseconds(200) }
     /// After this age a process knows of every death before its start: the term of a membership and a renewal.
     static var youth: Duration { .seconds(3) }
     /// The interval of the search for idempotency answers older than 24 h.
@@ -62,6 +64,7 @@ actor LeaseKeeper<M: Machine> {
 
     func run() async {
         while !Task.isCancelled {
+            let next = ContinuousClock.now + Self.renewal
             do {
                 try await round()
                 lastRound = .now
@@ -69,7 +72,8 @@ actor LeaseKeeper<M: Machine> {
             } catch {
                 logger.warning("failed to renew leases, will retry", error: error)
             }
-            try? await Task.sleep(for: Self.renewal)
+            // Waits for locked rows do not delay the next renewal of the others.
+            try? await Task.sleep(until: max(next, .now + Self.pause))
         }
     }
 

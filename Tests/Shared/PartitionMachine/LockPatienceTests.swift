@@ -1,3 +1,4 @@
+import MachineTesting
 import Testing
 
 @testable import Runtime
@@ -53,15 +54,27 @@ import Testing
         }
     }
 
-    @Test func `a round ends before a lease expires, and no wait is shorter than it should be`() {
+    @Test func `a wait that the end of a round cuts short is no turn`() {
         var patience = LockPatience()
-        #expect(patience.limit(for: 0) == nil)
-        patience.begin(LockPatience.short - .microseconds(1))
+        patience.begin(LockPatience.short - .milliseconds(1))
+        #expect(patience.limit(for: 0)?.setting == "49ms")
+        patience.waited(for: 0, .milliseconds(49), inVain: true)
+        #expect(!patience.wasInVain(0))
         #expect(patience.limit(for: 0) == nil)
         patience.begin(LockPatience.short)
-        #expect(patience.limit(for: 0)?.setting == "50ms")
-        patience.waited(for: 0, .zero, inVain: true)
+        patience.waited(for: 0, LockPatience.short, inVain: true)
+        #expect(patience.wasInVain(0))
+    }
+
+    /// PostgreSQL takes a limit of 0 for none.
+    @Test func `a round ends before a lease expires, and each wait has a limit`() {
+        var patience = LockPatience()
         #expect(patience.limit(for: 0) == nil)
-        #expect(LockPatience.renewals + LockPatience.changes + .milliseconds(700) < .seconds(3))
+        patience.begin(.microseconds(999))
+        #expect(patience.limit(for: 0) == nil)
+        patience.begin(.milliseconds(1))
+        #expect(patience.limit(for: 0)?.setting == "1ms")
+        let pause = LeaseKeeper<Counter>.pause
+        #expect(LockPatience.renewals + LockPatience.changes + pause < .seconds(LeaseKeeper<Counter>.term))
     }
 }
