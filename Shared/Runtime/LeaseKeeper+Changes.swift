@@ -19,15 +19,14 @@ extension LeaseKeeper {
             Query(engine.statements.begin), Query(Self.limitWaits, [.text(limit.setting)]), query,
             Query(engine.statements.commit),
         ]
-        let begun = ContinuousClock.now
-        let result = await Self.result(of: queries, pool)
-        let isLong = patience.wasInVain(partition)
-        patience.waited(for: partition, begun.duration(to: .now), inVain: result == nil)
-        guard let result else {
-            if isLong { engine.inboxes[partition].progress.failed(.heldUp) }
+        guard let result = await Self.result(of: queries, pool) else {
+            patience.waitedInVain(for: partition, limit)
+            if limit >= LockPatience.long { engine.inboxes[partition].progress.failed(.heldUp) }
             return nil
         }
-        return try result.get()[2]
+        let rows = try result.get()[2]
+        patience.succeeded(partition)
+        return rows
     }
 
     /// Returns the results of queries; nil if they waited too long for a lock.
@@ -39,44 +38,64 @@ extension LeaseKeeper {
 
     private static var limitWaits: Statement { Statement("SELECT set_config('lock_timeout', $1, true)") }
 
-    /// Renews all leases of a shard in one statement. Those that a batch holds at this moment, and lost ones, follow one by
-    /// one.
+    // MARK: Renewals
+
+    /// Renews all leases of a shard in one statement, then those whose rows other sessions held.
     func renewAll() async throws {
-        var failure: (any Error)?
         patience.begin(LockPatience.renewals)
-        var waiting = await renewFree(patience.sorted(leases.keys), &failure)
+        var failure: (any Error)?
+        var waiting: [Int] = []
+        for group in placement.groups(of: leases.keys) {
+            do { waiting += try await renewFree(group) } catch {
+                failure = failure ?? error
+                // An operator may have split the shard.
+                placed = nil
+            }
+        }
+        do { try await dropLost(&waiting) } catch { failure = failure ?? error }
+        waiting = patience.sorted(waiting)
         while let partition = waiting.first, let limit = patience.limit(for: partition) {
-            waiting.removeFirst()
-            var isRenewed = true
-            do { isRenewed = try await renew(partition, within: limit) } catch { failure = failure ?? error }
-            // A batch that ended meanwhile has released its rows.
-            waiting = await renewFree(waiting, &failure)
-            if !isRenewed { waiting.append(partition) }
+            do { waiting = try await renew(waiting, first: partition, within: limit) } catch {
+                failure = failure ?? error
+                waiting.removeAll { placement.shard(of: $0) == placement.shard(of: partition) }
+            }
         }
         if let failure { throw failure }
     }
 
-    /// Renews the leases whose rows no other session has locked.
+    /// Waits for a row, then renews all leases of its shard whose rows are free by now: a batch that ended meanwhile has
+    /// released its rows.
     ///
-    /// - Returns: the other partitions in the same order, without those of failed statements.
-    private func renewFree(_ partitions: [Int], _ failure: inout (any Error)?) async -> [Int] {
-        var held: Set<Int> = []
-        for group in placement.groups(of: partitions) {
-            do { held.formUnion(try await renewFree(group)) } catch { failure = failure ?? error }
+    /// - Returns: the partitions that still wait, in their order.
+    private func renew(_ waiting: [Int], first: Int, within limit: Duration) async throws -> [Int] {
+        var rest = waiting
+        // The workers of Citus do not know the limit of the wait, so there is none.
+        if placement.isDistributed {
+            try await Task.sleep(for: min(limit, LockPatience.short))
+        } else {
+            rest.removeFirst()
+            if try await !renew(first, within: limit) { rest.append(first) }
         }
-        return partitions.filter(held.contains)
+        let others = rest.filter { placement.shard(of: $0) == placement.shard(of: first) }
+        guard !others.isEmpty else { return rest }
+        let held = Set(try await renewFree(others))
+        // The next look is at another shard.
+        return rest.filter { !others.contains($0) } + others.filter(held.contains)
     }
 
     /// Renews the leases of one shard whose rows no other session has locked.
     ///
     /// - Returns: the other partitions.
-    private func renewFree(_ group: [Int]) async throws -> Set<Int> {
+    private func renewFree(_ group: [Int]) async throws -> [Int] {
         let rows = try await pool.execute(
             Statements.renewFree, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member), .double(Self.term),
             .bool(M.ownsLimits))
-        let renewed = try rows.decode((Int, Int).self)
-        for (partition, newestState) in renewed { note(partition, newestState: newestState) }
-        return Set(group).subtracting(renewed.map(\.0))
+        let renewed = Dictionary(uniqueKeysWithValues: try rows.decode((Int, Int).self))
+        for (partition, newestState) in renewed {
+            note(partition, newestState: newestState)
+            patience.succeeded(partition)
+        }
+        return group.filter { renewed[$0] == nil }
     }
 
     /// Renews a lease.
@@ -88,12 +107,30 @@ extension LeaseKeeper {
         if let row = rows.first {
             note(partition, newestState: try row.decode(Int.self))
         } else {
-            leases[partition] = nil
-            await engine.leaseLost(partition)
-            logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
+            await drop(partition)
         }
         return true
     }
+
+    /// Drops the leases that other members have.
+    private func dropLost(_ held: inout [Int]) async throws {
+        for group in placement.groups(of: held) {
+            let rows = try await pool.execute(
+                Statements.lost, .int4s(group.map { Int32($0) }), .text(M.name), .uuid(member))
+            for partition in try rows.decode(Int.self) {
+                await drop(partition)
+                held.removeAll { $0 == partition }
+            }
+        }
+    }
+
+    private func drop(_ partition: Int) async {
+        leases[partition] = nil
+        await engine.leaseLost(partition)
+        logger.warning("lost lease", metadata: [LogKey.partition: "\(partition)"])
+    }
+
+    // MARK: Other changes
 
     func acquire(_ partition: Int) async throws {
         guard let limit = patience.limit(for: partition) else { return }
@@ -105,18 +142,19 @@ extension LeaseKeeper {
         await engine.hold(partition, .init(owner: member, epoch: epoch), isSuspicious: attempts > 1)
     }
 
+    /// Releases a lease, if time is left for it.
     func release(_ partition: Int) async throws {
+        guard let limit = patience.limit(for: partition, isLong: true) else { return }
         await engine.leaseLost(partition)
         leases[partition] = nil
-        // If the row stays locked, the lease expires.
-        guard let limit = patience.limit(for: partition) else { return }
         let query = Query(Statements.release, parameters(partition).prefix(3) + [.bool(M.ownsLimits)])
+        // If the row stays locked, the lease expires.
         _ = try await change(partition, query, within: limit)
     }
 
     /// Releases all leases, so that other members need not wait for them to expire.
     func releaseAll() async {
-        patience.begin(.seconds(2))
+        patience.begin(.seconds(5))
         for partition in patience.sorted(leases.keys) {
             do { try await release(partition) } catch {
                 logger.debug("failed to release lease, it will expire", error: error)

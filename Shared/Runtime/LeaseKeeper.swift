@@ -43,8 +43,8 @@ actor LeaseKeeper<M: Machine> {
     var swept: [Int: ContinuousClock.Instant] = [:]
     private let begun = ContinuousClock.now
     private var lastRound: ContinuousClock.Instant?
-    /// The last look at the shards.
-    private var placed = ContinuousClock.now
+    /// The last look at the shards; nil if another one is due.
+    var placed: ContinuousClock.Instant? = .now
     var patience = LockPatience()
 
     var owned: Set<Int> { Set(leases.keys) }
@@ -72,7 +72,7 @@ actor LeaseKeeper<M: Machine> {
             } catch {
                 logger.warning("failed to renew leases, will retry", error: error)
             }
-            // Waits for locked rows do not delay the next renewal of the others.
+            // After long waits for locked rows, the pause is shorter.
             try? await Task.sleep(until: max(next, .now + Self.pause))
         }
     }
@@ -139,7 +139,7 @@ actor LeaseKeeper<M: Machine> {
     /// Reads the placement again from time to time: an operator may have split a shard. A batch of partitions that no longer
     /// share a shard fails, and then runs alone.
     private func readPlacement() async throws {
-        guard placement.isDistributed, placed + Self.placementInterval < .now else { return }
+        guard placement.isDistributed, placed.map({ $0 + Self.placementInterval < .now }) ?? true else { return }
         let new = try await LogPlacement.read(pool)
         engine.placement.withLock { $0 = new }
         placed = .now

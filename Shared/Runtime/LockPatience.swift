@@ -3,41 +3,57 @@
 /// A wait for one row must not let the leases of other partitions expire. A batch holds its rows for a moment, so each row
 /// gets a short wait. A row whose last wait was in vain comes after the others, and gets a longer wait.
 struct LockPatience: Sendable {
+    typealias Moment = ContinuousClock.Instant
+
     static let short = Duration.milliseconds(50)
     static let long = Duration.milliseconds(500)
-    /// All waits of a round. With the shortest pause between two rounds, they are shorter than the term of a lease.
-    static let renewals = Duration.milliseconds(1500)
-    static let changes = Duration.milliseconds(500)
+    /// The time of a round for renewals, and that for other changes. A lease may be renewed first in a round and last in
+    /// the next one: between the two are two times for renewals, one for changes, and a pause.
+    static let renewals = Duration.milliseconds(700)
+    static let changes = Duration.milliseconds(800)
 
-    private var left = Duration.zero
+    private var end: Moment
     /// The partitions whose last wait was in vain, each with the number of that wait.
     private var inVain: [Int: Int] = [:]
-    private var waits = 0
+    /// The number of each partition's last success.
+    private var successes: [Int: Int] = [:]
+    private var count = 0
 
-    /// Begins a round, or a part of one.
-    mutating func begin(_ limit: Duration) { left = limit }
+    init(now: Moment = .now) { end = now }
 
-    /// Returns partitions in the order of their waits.
+    /// Begins a part of a round.
+    mutating func begin(_ time: Duration, now: Moment = .now) { end = now + time }
+
+    /// Returns partitions in the order of their waits: first those without a wait in vain, then the earliest.
     func sorted(_ partitions: some Sequence<Int>) -> [Int] {
-        partitions.sorted { (inVain[$0] ?? 0, $0) < (inVain[$1] ?? 0, $1) }
+        partitions.sorted {
+            (inVain[$0] ?? 0, successes[$0] ?? 0, $0) < (inVain[$1] ?? 0, successes[$1] ?? 0, $1)
+        }
     }
 
-    /// The longest wait for a row, at least a millisecond; nil if the round has no time left.
-    func limit(for partition: Int) -> Duration? {
-        let limit = min(left, turn(of: partition))
+    /// The longest wait for a row, at least a millisecond; nil if no time is left.
+    ///
+    /// - Parameter isLong: whether the row gets a long wait at once.
+    func limit(for partition: Int, isLong: Bool = false, now: Moment = .now) -> Duration? {
+        let limit = min(now.duration(to: end), isLong ? Self.long : turn(of: partition))
         return limit < .milliseconds(1) ? nil : limit
     }
 
-    func wasInVain(_ partition: Int) -> Bool { inVain[partition] != nil }
+    private func turn(of partition: Int) -> Duration { inVain[partition] == nil ? Self.short : Self.long }
 
-    private func turn(of partition: Int) -> Duration { wasInVain(partition) ? Self.long : Self.short }
+    /// Takes note of a success.
+    mutating func succeeded(_ partition: Int) {
+        count += 1
+        (inVain[partition], successes[partition]) = (nil, count)
+    }
 
-    /// Takes note of a wait. One that the end of the round has cut short is no turn.
-    mutating func waited(for partition: Int, _ time: Duration, inVain isInVain: Bool) {
-        let isCutShort = left < turn(of: partition)
-        left -= time
-        waits += 1
-        if !isInVain { inVain[partition] = nil } else if !isCutShort { inVain[partition] = waits }
+    /// Takes note of a wait in vain. If the end of the round has cut it short, it is no turn: the row keeps its place. Half
+    /// of a long wait counts.
+    mutating func waitedInVain(for partition: Int, _ limit: Duration) {
+        let turn = inVain[partition] == nil ? Self.short : Self.long / 2
+        guard limit >= turn else { return }
+        count += 1
+        inVain[partition] = count
     }
 }
 

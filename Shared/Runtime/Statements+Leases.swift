@@ -55,6 +55,12 @@ extension Statements {
         WHERE c.partition = f.free AND c.partition = ANY($1) AND c.consumer = $2
         RETURNING c.partition::int8, c.newest_state::int8
         """)
+    /// The partitions whose leases others have. Parameters: partitions, consumer, owner.
+    static let lost = Statement(
+        """
+        SELECT partition::int8 FROM bus.cursors
+        WHERE partition = ANY($1) AND consumer = $2 AND owner IS DISTINCT FROM $3
+        """)
     // An owner that takes its own lease back has survived. A release proves nothing about inputs that the owner never
     // reached, so only a batch at the head of the log clears the attempts.
     static let acquire = Statement(

@@ -78,7 +78,7 @@ import Testing
         await fixture.pool.close()
     }
 
-    /// Six waits of half a second would be longer than the term.
+    /// Six waits of half a second and a pause would be longer than the term.
     @Test func `rows that another session holds delay the other leases by less than their term`() async throws {
         let fixture = try await RuntimeFixture(partitions: 8)
         let limits = StallLimits(blocker: .seconds(100))
