@@ -38,14 +38,14 @@ public struct IdempotencyStore: Sendable {
     public init(service: String, partition: Int) { keyParameters = [.partition(partition), .text(service)] }
 
     // Waits for a concurrent insert of the same key.
-    private static let insert = Statement(
+    static let insert = Statement(
         """
         INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, progress)
         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (partition, service, key) DO NOTHING
         """)
-    private static let lock = Statement(
+    static let lock = Statement(
         "SELECT FROM bus.cursors WHERE partition = $1 AND consumer = $2 FOR UPDATE")
-    private static let look = Statement(
+    static let look = Statement(
         """
         SELECT fingerprint, answer, progress FROM bus.idempotency WHERE partition = $1 AND service = $2 AND key = $3
         """)

@@ -29,20 +29,25 @@ public enum LogDistribution {
     // MARK: The check
 
     private static let extensionVersion = Statement("SELECT extversion FROM pg_extension WHERE extname = 'citus'")
-    // The node is the coordinator; the number of workers that take shards; the tables of the log without distribution.
+    // The node is the coordinator; the number of workers that take shards; the tables that are not distributed as those of
+    // a log are.
     private static let cluster = Statement(
         """
         SELECT (SELECT groupid = 0 FROM pg_dist_local_group),
             (SELECT count(*) FROM pg_dist_node WHERE noderole = 'primary' AND isactive AND shouldhaveshards),
             (SELECT coalesce(string_agg(t, ', ' ORDER BY n), '') FROM unnest($1::text[]) WITH ORDINALITY AS a (t, n)
                 WHERE NOT EXISTS (
-                    SELECT FROM pg_dist_partition AS d WHERE d.logicalrelid = to_regclass(t) AND d.partmethod = 'h'))
+                    SELECT FROM pg_dist_partition AS d, pg_dist_partition AS p
+                    WHERE d.logicalrelid = to_regclass(t) AND d.partmethod = 'h'
+                        AND column_to_column_name(d.logicalrelid, d.partkey) = 'partition'
+                        AND p.logicalrelid = to_regclass('bus.partitions') AND d.colocationid = p.colocationid))
         """)
 
-    /// Returns whether Citus distributes the log.
+    /// Returns whether Citus distributes the log, and the tables of a service.
     ///
     /// - Throws: ``CitusError`` if Citus is there, but can't be used.
-    public static func isDistributed(_ connection: Connection) async throws -> Bool {
+    public static func isDistributed(_ connection: Connection, service: String? = nil) async throws -> Bool {
+        let tables = tables + (service.map(tables(of:)) ?? [])
         guard let missing = try await missing(tables, connection) else { return false }
         guard missing.isEmpty else { throw CitusError.notDistributed(tables: missing) }
         return true

@@ -48,9 +48,10 @@ public struct LogPlacement: Sendable, Equatable {
 
     /// Reads the placement. Without Citus it is ``oneDatabase``.
     ///
+    /// - Parameter service: a service whose states must be distributed too; nil for none.
     /// - Throws: ``CitusError`` if Citus is there, but can't be used.
-    public static func read(_ connection: Connection) async throws -> LogPlacement {
-        guard try await LogDistribution.isDistributed(connection) else { return .oneDatabase }
+    public static func read(_ connection: Connection, service: String? = nil) async throws -> LogPlacement {
+        guard try await LogDistribution.isDistributed(connection, service: service) else { return .oneDatabase }
         return LogPlacement(shards: try await connection.execute(read).decode(Int.self))
     }
 }

@@ -242,8 +242,11 @@ public enum LogSchema {
             "GRANT INSERT, UPDATE, DELETE ON bus.order_streams TO \(roles.role(of: service))")
     }
 
-    /// Checks that the log exists and has the configured number of partitions.
+    /// Checks that the log exists and has the configured number of partitions. A worker of Citus has no log.
+    ///
+    /// - Throws: ``LogError``, or ``CitusError`` if Citus is there, but can't be used.
     public static func verify(_ connection: Connection, partitions: Int) async throws {
+        try await LogDistribution.check(connection)
         let inDatabase: Int?
         do {
             inDatabase = try await connection.execute(Statement("SELECT partitions::int8 FROM bus.settings")).first?

@@ -17,18 +17,20 @@ struct StateUpgrader<M: Machine>: Sendable {
     let form: Int
     let pool: ConnectionPool
     // The cursor is locked before the states, as in a batch.
-    private let write = Statement(
-        """
-        WITH held AS (
-            SELECT FROM bus.cursors
-            WHERE partition = $1 AND consumer = '\(M.name)' AND owner = $2 AND epoch = $3 AND state_form = $4 FOR UPDATE)
-        UPDATE "\(M.name)".states AS s
-        SET state = n.state, machine_version = n.machine_version, next_deadline = n.next_deadline
-        FROM unnest($5::int4[], $6::text[], $7::bytea[], $8::int8[], $9::int8[])
-            AS n (machine_version, key, state, event_count, next_deadline)
-        WHERE EXISTS (SELECT FROM held) AND s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count
-        RETURNING s.key
-        """)
+    static var write: Statement {
+        Statement(
+            """
+            WITH held AS (
+                SELECT FROM bus.cursors
+                WHERE partition = $1 AND consumer = '\(M.name)' AND owner = $2 AND epoch = $3 AND state_form = $4 FOR UPDATE)
+            UPDATE "\(M.name)".states AS s
+            SET state = n.state, machine_version = n.machine_version, next_deadline = n.next_deadline
+            FROM unnest($5::int4[], $6::text[], $7::bytea[], $8::int8[], $9::int8[])
+                AS n (machine_version, key, state, event_count, next_deadline)
+            WHERE EXISTS (SELECT FROM held) AND s.partition = $1 AND s.key = n.key AND s.event_count = n.event_count
+            RETURNING s.key
+            """)
+    }
 
     /// The result for some states.
     struct Result: Sendable {
@@ -64,7 +66,7 @@ struct StateUpgrader<M: Machine>: Sendable {
         result.written = try await pool.execute([
             Query(Statement(TransactionLevel.readCommitted.rawValue)), Query(Statements.limitLocks),
             Query(
-                write,
+                Self.write,
                 [
                     .partition(partition), .uuid(lease.owner), .int(lease.epoch), .int4(Int32(form)),
                     .int4s(new.map { Int32($0.written.version) }), .texts(new.map(\.aggregate.key.description)),

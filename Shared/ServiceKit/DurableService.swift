@@ -55,7 +55,8 @@ extension DurableService {
     }
 
     public func check(_ configuration: ServiceConfiguration, logger: Logger) async throws {
-        try await ServiceBase.check(Self.name, configuration, migrators: try Self.migrators(), logger: logger)
+        try await ServiceBase.check(
+            Self.name, configuration, hasStates: true, migrators: try Self.migrators(), logger: logger)
     }
 
     /// Assembles the service and serves until a signal ends it: database, runtime, live tail, authentication, health,
@@ -74,7 +75,7 @@ extension DurableService {
         // Each statement names its partitions, so a generic plan is as good as one for the values. Citus needs the
         // values to choose the shard.
         let base = try await ServiceBase.open(
-            Self.name, configuration, tokenIssuer: tokenIssuer,
+            Self.name, configuration, tokenIssuer: tokenIssuer, hasStates: true,
             settings: { $0.isDistributed ? $0.sessionSettings : ["plan_cache_mode": "force_generic_plan"] },
             migrators: try Self.migrators(), logger: logger)
         let runtime = DurableRuntime<Rules>(

@@ -48,13 +48,15 @@ public struct ServiceBase: Sendable {
     ///   - tokenIssuer: the service that issues the tokens of devices.
     ///   - settings: returns the settings of PostgreSQL for each connection.
     ///   - migrators: those of the log and of the service's schemas.
+    ///   - hasStates: whether the service has a machine, whose states Citus distributes with the log.
     public static func open(
         _ name: String, _ configuration: ServiceConfiguration, tokenIssuer: String = TokenIssuer.service,
-        settings: (LogPlacement) -> [String: String] = { _ in [:] }, migrators: [Migrator], logger: Logger
+        hasStates: Bool = false, settings: (LogPlacement) -> [String: String] = { _ in [:] }, migrators: [Migrator],
+        logger: Logger
     ) async throws -> ServiceBase {
         let certificate = try configuration.certificate.certificate(logger: logger)
         let connection = try await Connection.open(try options(name, configuration, [:]), logger: logger)
-        let placement = try await verify(connection, configuration, migrators)
+        let placement = try await verify(connection, configuration, migrators, stateful: hasStates ? name : nil)
         let options = try options(name, configuration, settings(placement))
         let clock = SharedClock()
         let asked = ContinuousClock.now
@@ -79,17 +81,23 @@ public struct ServiceBase: Sendable {
 
     /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
     public static func check(
-        _ name: String, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
+        _ name: String, _ configuration: ServiceConfiguration, hasStates: Bool = false, migrators: [Migrator],
+        logger: Logger
     ) async throws {
-        try await check(try options(name, configuration, [:]), configuration, migrators: migrators, logger: logger)
+        try await check(
+            try options(name, configuration, [:]), configuration, stateful: hasStates ? name : nil,
+            migrators: migrators, logger: logger)
     }
 
     /// Connects with other options, and runs the same checks.
+    ///
+    /// - Parameter stateful: a service whose states Citus distributes with the log; nil for none.
     public static func check(
-        _ options: ConnectionOptions, _ configuration: ServiceConfiguration, migrators: [Migrator], logger: Logger
+        _ options: ConnectionOptions, _ configuration: ServiceConfiguration, stateful: String? = nil,
+        migrators: [Migrator], logger: Logger
     ) async throws {
         let connection = try await Connection.open(options, logger: logger)
-        _ = try await verify(connection, configuration, migrators)
+        _ = try await verify(connection, configuration, migrators, stateful: stateful)
         await connection.close()
     }
 
@@ -106,13 +114,13 @@ public struct ServiceBase: Sendable {
     ///
     /// - Returns: the partitions that commit together.
     private static func verify(
-        _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator]
+        _ connection: Connection, _ configuration: ServiceConfiguration, _ migrators: [Migrator], stateful: String?
     ) async throws -> LogPlacement {
         try await LogSchema.verify(connection, partitions: configuration.partitions)
         for migrator in migrators {
             if let problem = try await migrator.fault(on: connection) { throw PostgresError.migration(problem) }
         }
-        return try await LogPlacement.read(connection)
+        return try await LogPlacement.read(connection, service: stateful)
     }
 
     /// Runs the loops and the server.

@@ -71,6 +71,48 @@ import Testing
         try await suite.cluster.destroy()
     }
 
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `a database with Citus that can't be used is one line with a remedy`() async throws {
+        let suite = try await RunningSuite.start([], workers: 1)
+        let worker = suite.cluster.workers[0]
+        let service = SuiteService.lifecycle
+        func expect(_ name: String, _ url: [String: String], _ says: String..., commands: [String]) async throws {
+            for command in commands {
+                let settings = command == "migrate" ? suite.migrationSettings(of: service) : suite.settings(of: service)
+                let more = url.merging(["PORT": "0"]) { $1 }
+                try await check(
+                    Fault("\(command) and \(name)", settings.merging(more) { $1 }, command: command, says: says),
+                    service)
+            }
+        }
+        let all = ["check", "serve", "migrate"]
+        try await expect(
+            "a worker",
+            [
+                "DATABASE_URL": "postgresql://dormouse_lifecycle@127.0.0.1:\(worker.port)/\(suite.database)",
+                "MIGRATION_DATABASE_URL": worker.url(database: suite.database),
+            ], "is on a worker of Citus", "name the coordinator", commands: all)
+        try await suite.cluster.sql("SELECT undistribute_table('lifecycle.states')", database: suite.database)
+        try await expect(
+            "local states", [:], #""lifecycle".states"#, "run the service's `migrate` command",
+            commands: ["check", "serve"])
+        try await ChildProcess.migrate("lifecycle", settings: suite.migrationSettings(of: service))
+        let checked = try ChildProcess.start(
+            ChildProcess.product("lifecycle"), ["check"], environment: suite.settings(of: service))
+        #expect(try await checked.exit(within: 60) == .exited(0), "\(checked.errors.tail())")
+        try await suite.cluster.sql(
+            "SELECT citus_set_node_property(nodename, nodeport, 'shouldhaveshards', false) FROM pg_dist_node",
+            database: suite.database)
+        try await expect("no workers", [:], "has no workers", "citus_add_node", commands: all)
+        try await suite.cluster.sql(
+            """
+            SET allow_system_table_mods = on; SET citus.enable_version_checks = off;
+            UPDATE pg_extension SET extversion = '11.3-1' WHERE extname = 'citus'
+            """, database: suite.database)
+        try await expect("an old version", [:], "version 11.3-1 of Citus", "install version 13", commands: all)
+        try await suite.cluster.destroy()
+    }
+
     private func check(_ fault: Fault, _ service: SuiteService) async throws {
         let process = try ChildProcess.start(
             ChildProcess.product(service.rawValue), [fault.command] + fault.options, environment: fault.settings)

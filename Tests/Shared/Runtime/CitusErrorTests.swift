@@ -34,6 +34,8 @@ struct CitusErrorTests {
         await #expect(throws: CitusError.worker) { try await migrate(url) }
         let connection = try await connect(url)
         await #expect(throws: CitusError.worker) { try await LogPlacement.read(connection) }
+        // A worker has no settings of a log. The start reports the cause, not that the log is missing.
+        await #expect(throws: CitusError.worker) { try await LogSchema.verify(connection, partitions: 4) }
         await connection.close()
         await fixture.pool.close()
     }
@@ -63,6 +65,17 @@ struct CitusErrorTests {
                 + "bus.erasures; run the service's `migrate` command")
         try await migrate(fixture.url)
         #expect(try await LogPlacement.read(connection).isDistributed)
+
+        // The extension came after the migration of a service.
+        try await cluster.sql("SELECT undistribute_table('counter.states')", database: fixture.database)
+        let ofService = CitusError.notDistributed(tables: #""counter".states"#)
+        await #expect(throws: ofService) { try await LogPlacement.read(connection, service: "counter") }
+        #expect(try await LogPlacement.read(connection).isDistributed)
+        // Distributed, but not with the log.
+        try await cluster.sql(
+            "SELECT create_distributed_table('counter.states', 'partition', colocate_with => 'none')",
+            database: fixture.database)
+        await #expect(throws: ofService) { try await LogPlacement.read(connection, service: "counter") }
         await connection.close()
         await fixture.pool.close()
         try await cluster.destroy()

@@ -111,12 +111,16 @@ struct HotStatements {
         return [
             ("acquire", Query(Statements.acquire, lease)), ("renew", Query(Statements.renew, lease)),
             ("renewFree", Query(Statements.renewFree, [list] + lease.dropFirst())),
+            ("lost", Query(Statements.lost, [list, consumer, owner])),
             ("release", Query(Statements.release, [one, consumer, owner, .bool(true)])),
             ("setForms", Query(Statements.setForms, [list, consumer, owner, .int4(1)])),
             ("formPlan", Query(Statements.formPlan, [one, consumer, owner, number])),
+            ("write", Query(StateUpgrader<Counter>.write, [one, owner, number, number] + upgraded)),
             ("swept", Query(Statements.swept, [one, consumer, owner, number, number, .bool(true)])),
         ]
     }
+
+    private var upgraded: [Parameter] { [.int4s([1]), keys, .byteas([[1]]), numbers, numbers] }
 
     private var letters: [Named] {
         [
@@ -140,6 +144,9 @@ struct HotStatements {
         let request = Idempotency(key: "a", fingerprint: [1])
         return [
             ("update", book.closing(request, answer: [1])), ("forget", book.forgetting(limit: 10)),
+            ("lock", Query(IdempotencyStore.lock, [one, consumer])),
+            ("look", Query(IdempotencyStore.look, [one, consumer, key])),
+            ("insert", Query(IdempotencyStore.insert, [one, consumer, key, .bytes([1]), .bytes([]), number])),
         ]
     }
 
