@@ -31,6 +31,8 @@ enum Guard: String, CaseIterable, Sendable {
     case futureLeases
     /// A batch with refused data is divided. Without it, the refusal counts as an outage.
     case dividedBatches
+    /// A result is unknown only after the commit was sent.
+    case certainFailures
 }
 
 /// An error: the simulation found a property that does not hold.

@@ -14,7 +14,13 @@ extension FaultSchedule {
         case .answer(let results, _, _): try answer(results, process)
         case .failAll(let error):
             for call in processes[process].taken {
-                if error as? RuntimeError == .outcomeUnknown { noteLost(call) } else { try refuse(call, error) }
+                guard error as? RuntimeError == .outcomeUnknown else {
+                    try refuse(call, error)
+                    continue
+                }
+                let id = call.submission.origin.id
+                try require(sent.contains(id), "a result is unknown only after the commit was sent")
+                noteLost(call)
             }
             processes[process].taken = []
         case .putBack:

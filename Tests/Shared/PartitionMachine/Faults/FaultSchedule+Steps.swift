@@ -60,7 +60,9 @@ extension FaultSchedule {
             return .unreadFound(database.unread(keys, after: after, upTo: upTo))
         case .settle(let request):
             // The lock waits for the end of the old transaction.
-            guard database.cursorLock == nil else { return chance(3) ? .settled(.unknown) : nil }
+            guard database.cursorLock == nil else {
+                return chance(database.without == .certainFailures ? 50 : 3) ? .settled(.unknown) : nil
+            }
             return .settled(database.settle(request))
         case .pause(let time):
             now += time
@@ -93,7 +95,11 @@ extension FaultSchedule {
 
     /// Sends the pipeline of a batch that assumes. It fails at once if another session holds the cursor.
     private mutating func sendAssuming(_ commit: BatchCommit<Counter>, _ process: Int) throws {
-        if has(.lostConnections), chance(3) { return try send(.failed(Failures.away, isShared: false), to: process) }
+        let isUncertain = database.without == .certainFailures
+        if has(.lostConnections), chance(isUncertain ? 40 : 3) {
+            let error: any Error = isUncertain ? Failures.lost : Failures.away
+            return try send(.failed(error, isShared: false), to: process)
+        }
         guard database.cursorLock == nil else {
             return try send(.failed(Failures.guarded, isShared: false), to: process)
         }
@@ -115,6 +121,7 @@ extension FaultSchedule {
     private mutating func sendCommit(_ commit: BatchCommit<Counter>, _ process: Int) {
         guard let session = processes[process].session else { return }
         let calls = processes[process].accepted(commit.batch)
+        sent.formUnion(processes[process].taken.map(\.submission.origin.id))
         sessions[session]?.commit = commit
         sessions[session]?.calls = calls
         sessions[session]?.isBad =

@@ -34,7 +34,7 @@ struct FaultSchedule {
     var random: SplitMix64
     let faults: Set<Fault>
     /// Whether the clock of the database goes back, and whether some events can't be read. They came later, so they are not
-    /// in ``Fault``, and older seeds keep their schedules.
+    /// in ``Fault``: a kept seed keeps its schedule.
     let hasClockSteps: Bool
     let hasUnreadableEvents: Bool
     /// Whether nothing fails any more.
@@ -48,6 +48,8 @@ struct FaultSchedule {
     /// The requests of clients that the database has committed, and those with a final refusal.
     var committed: Set<UUID> = []
     var refused: Set<UUID> = []
+    /// The requests of the batches whose commit was sent to the database.
+    var sent: Set<UUID> = []
     /// The ids of events that the database refuses, and of those that end each process.
     var badEvents: Set<UUID> = []
     var fatalEvents: Set<UUID> = []
@@ -59,7 +61,7 @@ struct FaultSchedule {
     init(seed: UInt64, without: Guard? = nil) {
         var random = SplitMix64(seed: seed)
         faults = Set(Fault.allCases.filter { _ in Bool.random(using: &random) })
-        hasClockSteps = seed % 4 == 1
+        hasClockSteps = seed % 4 == 3
         hasUnreadableEvents = seed % 4 == 2
         database = FaultDatabase(without: without, now: now)
         processes = []

@@ -14,6 +14,7 @@ import Testing
         let asked = environment["FAULT_SCHEDULES"].flatMap { Int($0) }
         let first = asked == nil ? 1 : UInt64.random(in: 0...UInt64.max / 2)
         let chosen = seeds(from: first, count: asked ?? 400, asked: environment["DORMOUSE_SEED"])
+        print("\(chosen.count) schedules from seed \(first)")
         let start = ContinuousClock.now
         try await withThrowingTaskGroup(of: Void.self) { group in
             let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
@@ -25,20 +26,31 @@ import Testing
             try await group.waitForAll()
         }
         let seconds = start.duration(to: .now) / .seconds(1)
-        print("\(chosen.count) schedules from seed \(first), \(Int(Double(chosen.count) / seconds)) a second")
+        print("\(Int(Double(chosen.count) / seconds)) schedules a second")
     }
 
-    /// Seeds that found faults:
-    /// - 3287998917627199681: commands that kept coming widened the batches of the log, so that no input at fault was ever
-    ///   alone.
-    /// - Without a ``Guard``: the epoch 1, the last batch 1, the probe 67, the base version 17, the assumption 402, the lock
-    ///   of the head 2, deleted records 41, unreadable events 2, leases from a clock that has gone back 17, divided batches 4.
-    @Test(arguments: [3_287_998_917_627_199_681, 1, 2, 4, 17, 41, 67, 402] as [UInt64])
-    func `a kept seed finds nothing`(seed: UInt64) throws {
+    /// A seed of a fault that was found once: commands that kept coming widened the batches of the log, so that no input at
+    /// fault was ever alone.
+    @Test(arguments: [3_287_998_917_627_199_681] as [UInt64]) func `a kept seed finds nothing`(seed: UInt64) throws {
         try Self.run(seed)
     }
 
-    @Test(arguments: Guard.allCases) func `a missing guard is found`(without: Guard) throws {
+    /// For each guard, a seed that finds its absence. After a change of the simulation, take the first one that
+    /// `a missing guard is found` prints.
+    @Test(arguments: Guard.allCases)
+    func `a kept seed finds a missing guard, and nothing with it`(without: Guard) throws {
+        let seed = try #require(Self.kept[without])
+        var schedule = FaultSchedule(seed: seed, without: without)
+        #expect(throws: Violation.self) { try schedule.run(moves: Self.moves) }
+        try Self.run(seed)
+    }
+
+    private static let kept: [Guard: UInt64] = [
+        .epoch: 34, .lastBatch: 2, .probe: 67, .baseVersion: 17, .assumption: 402, .headLock: 2, .deletedRecords: 41,
+        .unreadableEvents: 2, .futureLeases: 23, .dividedBatches: 4, .certainFailures: 1329,
+    ]
+
+    @Test(.timeLimit(.minutes(1)), arguments: Guard.allCases) func `a missing guard is found`(without: Guard) throws {
         let found = (1...20_000 as ClosedRange<UInt64>).first { seed in
             var schedule = FaultSchedule(seed: seed, without: without)
             do { try schedule.run(moves: Self.moves) } catch {
