@@ -21,7 +21,9 @@ import Testing
             try await start(installation)
             try await load(installation, "phone-1", "film")
             let backup = installation.folder.appendingPathComponent("backups/first")
-            let made = try await installation.run("backup", [backup.path])
+            let (made, written) = try await writing(installation) {
+                try await installation.run("backup", [backup.path])
+            }
             #expect(made.status == .exited(0), "\(made.output)")
             let places = try await load(installation, "phone-2", "later")
 
@@ -35,6 +37,7 @@ import Testing
 
             try await start(installation)
             try await expectBackup(installation)
+            try await expectWhole(installation, written)
             try await expectGone(installation, places)
             try await sweep(installation, unreferenced)
             try await beginIncarnation(installation)

@@ -6,7 +6,7 @@ import Testing
 /// A standby that is not synchronous becomes the primary, and the log goes back.
 @Suite("A promotion that loses events", .tags(.database, .processes), .timeLimit(.minutes(5)))
 struct PromotionTests {
-    @Test func `the log goes on without the lost events, and places behind them are refused`() async throws {
+    @Test func `the log goes on without the lost events, and places from before are refused`() async throws {
         let suite = try await RunningSuite.start(
             [.lifecycle, .ops], fsync: true, hasStandby: true, isSynchronous: false)
         let standby = try #require(suite.standby)
@@ -14,7 +14,7 @@ struct PromotionTests {
         let events = "SELECT count(*) FROM bus.events"
         let count = try await suite.cluster.sql(events, database: suite.database)
         try await eventually(describe: "the standby has the first device") {
-            try await standby.sql(events, database: suite.database) == count
+            (Int(try await standby.sql(events, database: suite.database)) ?? 0) >= (Int(count) ?? 1)
         }
         // The standby receives nothing more.
         try await standby.sql("ALTER SYSTEM SET primary_conninfo = ''")
@@ -48,9 +48,11 @@ struct PromotionTests {
         for answer in stale {
             #expect(answer.status == 410 && answer.json["code"] == "earlier_incarnation", "\(answer)")
         }
-        // The device can be created again, and its events take the lost offsets.
+        // Its events take the lost offsets.
         let again = try await suite.send(.PUT, .lifecycle, "/v1/devices/lost", ["profile": "ios18"])
         #expect(again.status == 201)
+        let place = try #require(again.position)
+        #expect(place.hasSuffix(".\(positions[1])"), "\(place) after \(positions[1])")
         let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
         #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
         _ = try await suite.stop()
