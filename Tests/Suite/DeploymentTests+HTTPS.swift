@@ -8,9 +8,7 @@ extension DeploymentTests {
     /// The overlay changes each address, each check and each scrape to HTTPS. The certificate for trials has all names.
     @Test func `the overlay for HTTPS leaves nothing by HTTP`() async throws {
         #expect(try await faults(ofOverlay: Self.overlay) == [])
-        let checker = try await Self.python().interpreter.replacing("/bin/python", with: "/bin/check-jsonschema")
-        let check = try ChildProcess.start(checker, ["--builtin-schema", "vendor.compose-spec", Self.overlay])
-        #expect(try await check.exit() == .exited(0), "\(check.output.tail()) \(check.errors.tail())")
+        try await expectSchema(ofOverlay: Self.overlay)
     }
 
     @Test(arguments: [
@@ -22,12 +20,8 @@ extension DeploymentTests {
         ("/authorities.crt:/etc/ssl", "/ca.crt:/etc/ssl"),
     ])
     func `a fault in the overlay for HTTPS is found`(right: String, wrong: String) async throws {
-        let text = try String(contentsOfFile: Self.overlay, encoding: .utf8)
-        try #require(text.contains(right))
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).yml")
-        defer { try? FileManager.default.removeItem(at: file) }
-        try text.replacing(right, with: wrong).write(to: file, atomically: true, encoding: .utf8)
-        #expect(try await !faults(ofOverlay: file.path).isEmpty)
+        let found = try await changing(Self.overlay, right, wrong) { [self] in try await faults(ofOverlay: $0) }
+        #expect(!found.isEmpty)
     }
 
     private func faults(ofOverlay overlay: String) async throws -> [String] {
