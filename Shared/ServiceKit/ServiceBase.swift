@@ -79,7 +79,7 @@ public struct ServiceBase: Sendable {
             exporter: exporter, readiness: Readiness(metrics: metrics, logger: logger), logger: logger)
     }
 
-    /// Connects and runs only the checks of ``open(_:_:tokenIssuer:settings:migrators:logger:)``.
+    /// Connects and runs only the checks of ``open(_:_:tokenIssuer:hasStates:settings:migrators:logger:)``.
     public static func check(
         _ name: String, _ configuration: ServiceConfiguration, hasStates: Bool = false, migrators: [Migrator],
         logger: Logger

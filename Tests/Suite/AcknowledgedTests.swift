@@ -21,7 +21,7 @@ struct AcknowledgedTests {
         let addresses = replicas
         try await withThrowingTaskGroup(of: [String].self) { group in
             for lane in 0..<8 {
-                group.addTask { try await refusals(of: (0..<50).map { lane * 50 + $0 }, suite, addresses) }
+                group.addTask { try await refusals(of: (0..<125).map { lane * 125 + $0 }, suite, addresses) }
             }
             for try await refusals in group { #expect(refusals == []) }
         }

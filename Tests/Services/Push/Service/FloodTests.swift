@@ -31,7 +31,7 @@ import Timeline
                         flood.sendersLeft.subtract(1, ordering: .relaxed)
                     }
                 }
-                try await eventually(within: 150, describe: "many notifications are in progress") {
+                try await eventually(within: 60, describe: "many notifications are in progress") {
                     flood.accepted.withLock { $0.count } > 400 && flood.acknowledged.withLock { $0.count } > 20
                         && (variation == .plain || flood.comings.load(ordering: .relaxed) > 2)
                 }
