@@ -25,6 +25,8 @@ extension RunningSuite {
             configuration.connectionPool.retryConnectionEstablishment = false
             // Less than the idle timeout of services, so that no request uses a connection that is being closed.
             configuration.connectionPool.idleTimeout = .seconds(20)
+            // As long as a request: the machine of the tests may be slow.
+            configuration.timeout.connect = .seconds(60)
             return configuration
         }())
 

@@ -6,6 +6,9 @@ public struct ClusterFailed: Error, CustomStringConvertible {
     /// The failed step, with the message of PostgreSQL.
     public let description: String
 
+    /// Whether another transaction changed the same row of a catalog first.
+    var isConflict: Bool { description.contains("tuple concurrently updated") }
+
     init(_ description: String) { self.description = description }
 }
 

@@ -51,7 +51,15 @@ extension PrivateCluster {
             try await node.sql("CREATE EXTENSION citus", database: database)
         }
         let nodes = workers.map { "SELECT citus_add_node('\($0.socketDirectory)', \($0.port));" }
-        try await sql(
-            "SELECT citus_set_coordinator_host('\(socketDirectory)', \(port)); \(nodes.joined())", database: database)
+        let adding = "SELECT citus_set_coordinator_host('\(socketDirectory)', \(port)); \(nodes.joined())"
+        for attempt in 1...10 {
+            do {
+                try await sql(adding, database: database)
+                return
+            } catch let error as ClusterFailed where attempt < 10 && error.isConflict {
+                // A new node gets all roles. Other tests change the same roles, and PostgreSQL lets only one succeed.
+                try await Task.sleep(for: .milliseconds(100))
+            }
+        }
     }
 }

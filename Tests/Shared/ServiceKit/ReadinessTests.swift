@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The readiness of a running service, and its report about the database.
-@Suite("Readiness of a running service", .tags(.database), .timeLimit(.minutes(5))) struct ReadinessTests {
+@Suite("Readiness of a running service", .tags(.database, .processes), .timeLimit(.minutes(5))) struct ReadinessTests {
     @Test func `a failing database is reported and leaves the service ready`() async throws {
         let log = LogLines()
         let service = try await CounterService.prepare().logging(to: log)
