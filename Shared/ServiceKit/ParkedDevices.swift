@@ -47,7 +47,7 @@ extension DurableRuntime {
             "Lists the dead letters and the inputs that wait behind them, ordered by partition and key", .scope(.read),
             .parameters(
                 .number("limit", 1...1000, "The most items of a page; 1000 by default"),
-                RouteParameter("cursor", in: .query, "The `next` of the previous page", ["type": "string"])),
+                .cursor),
             .refuses([.invalidQuery]),
             .example(
                 """
@@ -56,12 +56,10 @@ extension DurableRuntime {
                 """)
         ) { call in
             let limit = try call.number("limit", default: 1000)
-            let last = try DeadLetter(cursorOf: call.request)
+            let last = try DeadLetter(cursorOf: call)
             let letters = try await self.deadLetters(after: last, limit: limit + 1)
-            return Reply(
-                Page(
-                    letters.prefix(limit).map(DeadLetterDocument.init),
-                    next: letters.count > limit ? letters[limit - 1].cursor : nil))
+            let next = letters.count > limit ? letters[limit - 1].cursor : nil
+            return Reply(call.marked(Page(letters.prefix(limit).map(DeadLetterDocument.init), next: next)))
         }
         let order = "/v1/parked/{key}/"
         table.add(
@@ -81,11 +79,15 @@ extension DeadLetter {
     fileprivate var cursor: String { "\(partition):\(offset ?? 0):\(key)" }
 
     /// Reads the `cursor` of a request; returns nil if it has none.
-    fileprivate init?(cursorOf request: Request) throws(Problem) {
-        guard let text = request.uri.queryParameters["cursor"] else { return nil }
+    fileprivate init?(cursorOf call: Call) throws(Problem) {
+        guard let text = call.request.uri.queryParameters["cursor"] else { return nil }
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let partition = Int32(parts[0]), let offset = Int(parts[1]), !text.utf8.contains(0)
+        // A key may have a dot too.
+        let place = String(parts[0])
+        guard parts.count == 3, let partition = Int32(LogIncarnation.plain(place)), let offset = Int(parts[1]),
+            !text.utf8.contains(0)
         else { throw .invalidQuery.with(detail: "cursor must be the `next` of a page") }
+        _ = try call.context.incarnation.unmarked(place)
         self.init(
             key: AggregateKey(String(parts[2])), partition: Int(partition), offset: offset == 0 ? nil : offset,
             parkedAt: .epoch)

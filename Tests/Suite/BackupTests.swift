@@ -236,10 +236,29 @@ import Testing
         try await status(old, is: 410)
         let places = try await load(installation, "phone-1b", "another")
         #expect(places.position.wholeMatch(of: /[0-9a-f]{12}\.[0-9]+:[0-9]+/) != nil, "\(places.position)")
+        try await expectPages(installation)
         // The stream of a device has only positions of its partition.
         let own = try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1/orders?wait=0")
         try await status(
             Places(position: places.position, order: own.json["next"]?.string ?? "", cursor: places.cursor), is: 200)
+    }
+
+    /// The pages of an app's history name the incarnation too.
+    private func expectPages(_ installation: Installation) async throws {
+        let app = "/v1/devices/phone-1b/apps/news"
+        #expect(try await installation.call(.PUT, .lifecycle, app, [:]).status == 201)
+        for event in ["launch", "crash", "launch", "crash"] {
+            let moved = try await installation.call(
+                .POST, .lifecycle, app + "/transitions", ["event": .string(event)])
+            #expect(moved.status == 200, "\(event): \(moved.json)")
+        }
+        let list = app + "/terminations?limit=1"
+        let page = try await installation.call(.GET, .lifecycle, list)
+        let next = try #require(page.json["next"]?.string)
+        #expect(next.wholeMatch(of: /[0-9a-f]{12}\.[0-9]+/) != nil, "\(next)")
+        for (cursor, status) in [(next, 200), (String(next.dropFirst(13)), 410)] {
+            #expect(try await installation.call(.GET, .lifecycle, list + "&cursor=\(cursor)").status == status)
+        }
     }
 
     /// Makes a file that the sweep would move to the trash.

@@ -45,17 +45,24 @@ import Testing
         }
     }
 
-    @Test func `a promoted standby has each acknowledged command, and streams go on`() async throws {
+    @Test func `a promoted standby has each acknowledged command, and streams and pollers go on`() async throws {
         try await underLoad(hasStandby: true) { suite, witnesses in
             let standby = try #require(suite.standby)
             let stream = try await suite.stream(.ops, "/v1/events/stream")
             try await stream.waitFor(20, "events before the failover")
+            let poller = EventPoller(suite)
+            async let polling: Void = poller.run()
+            try await poller.reads(20)
             try await suite.cluster.kill()
             for witness in witnesses { try await witness.failed(1) }
             try await standby.promote()
             try await forAllServices { try await suite.waitUntil($0, isWell: true) }
             for witness in witnesses { try await witness.acknowledges(10) }
             try await stream.waitFor(stream.items.count + 50, "events after the failover")
+            try await poller.reads(50)
+            poller.stop()
+            try await polling
+            poller.check()
             var last: [Int: Int] = [:]
             for item in stream.items {
                 let (partition, offset) = (

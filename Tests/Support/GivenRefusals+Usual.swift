@@ -61,6 +61,9 @@ extension GivenRefusals {
             try await refuse("position_beyond_log", headers: ["Dormouse-Position": "0:9000000"])
             try await refuse("earlier_incarnation", headers: ["Dormouse-Position": "0123456789ab.0:1"])
         }
+        if operation.hasParameter("cursor"), operation.errors.contains("earlier_incarnation") {
+            try await refuse("earlier_incarnation", operation.path(scene.values) + "?cursor=0123456789ab.1")
+        }
         guard operation.places.contains("device") else { return }
         try await refuse("precondition_failed", headers: ["If-Match": #""9000000""#])
         try await refuse("idempotency_conflict", headers: ["Idempotency-Key": scene.usedKey])

@@ -66,7 +66,7 @@ extension FetchRoutes {
             let (device, app, record) = try await find(call)
             let entries = try await runs.page(device.key, app: app, before: cursor, limit: limit)
             let running = cursor == .max ? record.runningTask.map { TaskRunDocument($0) } : nil
-            return Reply(Page(entries, limit: limit, after: running) { TaskRunDocument($0) })
+            return Reply(call.marked(Page(entries, limit: limit, after: running) { TaskRunDocument($0) }))
         }
         table.add(
             .post, Self.requests + "/{identifier}/simulate-launch",

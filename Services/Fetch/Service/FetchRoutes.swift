@@ -81,7 +81,7 @@ struct FetchRoutes: Sendable {
             let (device, app, record) = try await find(call)
             let entries = try await history.page(device.key, app: app, before: cursor, limit: limit)
             let running = cursor == .max ? record.running.map { FetchDocument(app, $0) } : nil
-            return Reply(Page(entries, limit: limit, after: running) { FetchDocument($0) })
+            return Reply(call.marked(Page(entries, limit: limit, after: running) { FetchDocument($0) }))
         }
         table.add(
             .get, Self.app + "/fetches/{fetch}", "Reads a refresh of an app", .refuses(FetchRefusal.unknown)

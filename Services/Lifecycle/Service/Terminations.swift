@@ -1,5 +1,6 @@
 import Contracts
 import EventLog
+import HTTPKit
 import LifecycleCore
 import OrderedCollections
 import Records
@@ -15,10 +16,13 @@ struct Terminations: Record {
     var next: Nullable<String> = nil
 
     /// - Parameter history: one page.
-    init(_ app: InstalledApp, _ history: [EventHistory<LifecycleEvent.AppTerminated>.Entry], limit: Int) {
+    init(
+        _ app: InstalledApp, _ history: [EventHistory<LifecycleEvent.AppTerminated>.Entry], limit: Int,
+        _ incarnation: LogIncarnation
+    ) {
         // The swipe of a switcher entry without a process ends no process.
         items = history.filter { $0.data.from != .notRunning }.map { Termination($0.data, at: $0.time) }
-        next = history.count == limit ? history.last.map { String($0.offset) } : nil
+        next = history.count == limit ? history.last.map { incarnation.marked(String($0.offset)) } : nil
         counts = app.exits
         exitData = ExitData(app.exits)
     }

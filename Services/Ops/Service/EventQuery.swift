@@ -27,7 +27,7 @@ struct EventQuery {
                 + "not matter. A page has the events that were found in a short time; `next` continues the search"),
         .text("order", "`oldest` or `newest` first; newest by default"),
         .number("limit", 1...1000, "The maximum number of events; 100 by default"),
-        .text("cursor", "The `next` of the previous page"),
+        .cursor,
         .text("after", "Instead of a cursor: the `Dormouse-Position` of an earlier page, with the oldest first"),
     ]
     /// The timeline of a device does not tell positions.
@@ -72,9 +72,7 @@ struct EventQuery {
         cursor = next ?? after
         (self.filter, self.order) = (filter, order)
         try query.finish()
-        for position in [query.text("cursor"), query.text("after")].compactMap(\.self) {
-            _ = try call.context.incarnation.unmarked(position)
-        }
+        try query.refuseEarlierIncarnations(in: ["cursor", "after"], call)
     }
 
     /// Returns the cursor of the page after a page; nil after the last one.
@@ -85,6 +83,12 @@ struct EventQuery {
 }
 
 extension QueryReader {
+    /// Refuses parameters whose place in the log is of an earlier incarnation.
+    ///
+    /// - Throws: `earlier_incarnation`.
+    func refuseEarlierIncarnations(in names: [String], _ call: Call) throws(Problem) {
+        for place in names.compactMap(text) { _ = try call.context.incarnation.unmarked(place) }
+    }
     /// Reads a list separated by commas.
     fileprivate mutating func words(_ name: String, _ fault: ([String]) -> String?) -> [String] {
         let words = value(name, "must be 1 to 50 identifiers, separated by commas") { text in

@@ -27,7 +27,7 @@ struct LogRoutes: Sendable {
             .parameters(
                 .text("service", "Only dead letters of this service"),
                 .number("limit", 1...1000, "The maximum number of dead letters; 100 by default"),
-                .text("cursor", "The `next` of the previous page")),
+                .cursor),
             .refuses([.invalidQuery] + Problem.ofLog), .unknownQuery(.refusedByHandler)
         ) { try await deadLetters($0) }
         table.add(
@@ -48,16 +48,19 @@ struct LogRoutes: Sendable {
     private func deadLetters(_ call: Call) async throws -> Reply<Page<DeadLetterDocument>> {
         var query = QueryReader(call)
         let service = query.identifier("service")
-        let position = query.value("cursor", "must be the next of a page") { DeadLetterCursor($0)?.position }
+        let position = query.value("cursor", "must be the next of a page") {
+            DeadLetterCursor(LogIncarnation.plain($0))?.position
+        }
         let limit = query.number("limit") ?? 100
         try query.finish()
+        try query.refuseEarlierIncarnations(in: ["cursor"], call)
         let letters = try await asking {
             try await queries.deadLetters(of: service, after: position, limit: limit + 1)
         }
         if letters.isEmpty, let service { try await requireConsumer(service) }
         let page = letters.prefix(limit)
         let next = letters.count > limit ? page.last.map { DeadLetterCursor($0.position).text } : nil
-        return Reply(Page(page.map { DeadLetterDocument($0) }, next: next))
+        return Reply(call.marked(Page(page.map { DeadLetterDocument($0) }, next: next)))
     }
 
     /// - Throws: `invalid_query` if no consumer has this name.

@@ -1,4 +1,5 @@
 import Contracts
+import EventLog
 import HTTPKit
 import Hummingbird
 import Postgres
@@ -22,7 +23,7 @@ struct PushQuery {
         RouteParameter("verdict", in: .query, "Only pushes with this verdict", PushVerdict.schema),
         .moment("from", "Only pushes sent at or after this time"), .moment("to", "Only pushes sent before this time"),
         lateAfter, .number("limit", 1...1000, "The maximum number of pushes; 100 by default"),
-        .text("cursor", "The `next` of the previous page"),
+        .cursor,
     ]
 
     var fleet: String?
@@ -40,6 +41,7 @@ struct PushQuery {
     /// Selects the newest pushes.
     init() {}
 
+    /// - Throws: `invalid_query` with each invalid parameter; `earlier_incarnation`.
     init(_ call: Call) throws(Problem) {
         var query = QueryReader(call)
         query.refuseRepeats()
@@ -56,7 +58,10 @@ struct PushQuery {
         if let from, let to, from >= to { query.refuse("to", "must be after from") }
         lateAfter = (query.number("lateAfter") ?? Self.usualDelay) * 1000
         limit = query.number("limit") ?? 100
-        cursor = query.value("cursor", "must be the next of a page") { PushCursor($0)?.position }
+        cursor = query.value("cursor", "must be the next of a page") {
+            PushCursor(LogIncarnation.plain($0))?.position
+        }
         try query.finish()
+        try query.refuseEarlierIncarnations(in: ["cursor"], call)
     }
 }

@@ -22,7 +22,7 @@ struct PushRoutes: Sendable {
         ) { call in
             let query = try PushQuery(call)
             let form = try PushForm(call.request)
-            return response(try await page(query), form, call.request)
+            return response(call.marked(try await page(query)), form, call.request)
         }
         table.add(
             .get, "/v1/pushes/{notification}",

@@ -1,4 +1,5 @@
 public import Contracts
+import EventLog
 public import Hummingbird
 public import Records
 
@@ -38,9 +39,20 @@ public struct Call: Sendable {
 
     /// Reads `limit` and `cursor`.
     ///
-    /// - Returns: the most items, and the number before which the page begins.
-    /// - Throws: `invalid_query`.
+    /// - Returns: the most items, and the offset before which the page begins.
+    /// - Throws: `invalid_query`; `earlier_incarnation`.
     public func page(default limit: Int = 50) throws(Problem) -> (limit: Int, cursor: Int) {
-        (try number("limit", default: limit), try number("cursor", default: .max))
+        let limit = try number("limit", default: limit)
+        guard let text = request.uri.queryParameters["cursor"] else { return (limit, .max) }
+        guard let cursor = Int(LogIncarnation.plain(String(text))), cursor > 0 else {
+            throw .invalidQuery.with(detail: "cursor must be the next of a page")
+        }
+        _ = try context.incarnation.unmarked(String(text))
+        return (limit, cursor)
+    }
+
+    /// Returns a page of the log whose `next` names the incarnation.
+    public func marked<Item>(_ page: Page<Item>) -> Page<Item> {
+        Page(page.items, next: page.next.map(context.incarnation.marked))
     }
 }

@@ -134,7 +134,9 @@ public struct Route: Sendable {
         case .caller, .scope:
             all += Problem.ofCredentials + [.forbidden, .busy] + Problem.ofDatabase
         }
-        if all.contains(.positionBeyondLog) { all.append(.earlierIncarnation) }
+        if all.contains(.positionBeyondLog) || parameters.contains(where: \.isPlace) {
+            all.append(.earlierIncarnation)
+        }
         return all + [.internalError]
     }
 }

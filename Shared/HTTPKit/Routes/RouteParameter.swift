@@ -13,6 +13,8 @@ public struct RouteParameter: Sendable {
     public let schema: JSON
     /// The range of a whole number; nil for other values.
     public private(set) var range: ClosedRange<Int>?
+    /// Whether the value is a place in the log, which is of one incarnation.
+    private(set) var isPlace = false
 
     /// Creates a parameter with any schema.
     public init(_ name: String, in place: Place, _ summary: String, _ schema: JSON) {
@@ -34,6 +36,13 @@ public struct RouteParameter: Sendable {
     public static func text(_ name: String, _ summary: String) -> RouteParameter {
         RouteParameter(name, in: .query, summary, String.schema)
     }
+
+    /// The place in the log at which a page begins. A route that has it refuses places of an earlier incarnation.
+    public static let cursor: RouteParameter = {
+        var parameter = RouteParameter.text("cursor", "The `next` of the previous page")
+        parameter.isPlace = true
+        return parameter
+    }()
 
     /// Returns a query parameter with a time (RFC 3339).
     public static func moment(_ name: String, _ summary: String) -> RouteParameter {
@@ -67,7 +76,7 @@ extension [RouteParameter] {
     /// The parameters of a list with pages.
     public static let pages: [RouteParameter] = [
         .number("limit", 1...200, "The most items of a page; 50 by default"),
-        .number("cursor", 1...Int.max, "The `next` of the previous page"),
+        .cursor,
     ]
 }
 

@@ -28,10 +28,13 @@ import Testing
         await service.pool.close()
     }
 
-    @Test func `dead letters are listed page by page`() async throws {
+    @Test(arguments: [true, false]) func `dead letters are listed page by page`(inFirst isFirst: Bool) async throws {
         let service = try await CounterService.prepare()
+        try await service.pool.withConnection {
+            try await $0.script("UPDATE bus.incarnation SET id = 'ba9876543210', is_first = \(isFirst)")
+        }
         try await service.run { () async throws in
-            for device in ["d1", "d2", "d3"] { for offset in 1...2 { try await service.park(device, at: offset) } }
+            for device in ["d1", "d2", "d.3"] { for offset in 1...2 { try await service.park(device, at: offset) } }
             let all = try await service.send("GET", "/v1/dead-letters").json
             #expect(all["items"]?.items?.count == 6 && all["next"] == .null)
             var found: [JSON] = []
@@ -40,12 +43,15 @@ import Testing
                 let page = try await service.send("GET", "/v1/dead-letters" + query).json
                 found += page["items"]?.items ?? []
                 guard let next = page["next"]?.string else { break }
+                #expect(next.hasPrefix("ba9876543210.") == !isFirst, "\(next)")
                 query = "?limit=4&cursor=" + next
             }
             #expect(found == all["items"]?.items)
             for wrong in ["?limit=0", "?limit=x", "?cursor=1", "?cursor=a:b:c"] {
                 #expect(try await service.send("GET", "/v1/dead-letters" + wrong).code == "invalid_query", "\(wrong)")
             }
+            let gone = try await service.send("GET", "/v1/dead-letters?cursor=0123456789ab.1:1:device:d.3")
+            #expect(gone.status == 410 && gone.code == "earlier_incarnation", "\(gone)")
         }
         await service.pool.close()
     }

@@ -23,7 +23,7 @@ extension LifecycleRoutes {
             let (limit, cursor) = try call.page()
             let (record, etag) = try await installed(call)
             let page = try await terminations.page(call.device, app: call.app, before: cursor, limit: limit)
-            return Reply(Terminations(record, page, limit: limit), etag: etag)
+            return Reply(Terminations(record, page, limit: limit, call.context.incarnation), etag: etag)
         }
         table.add(
             .get, app + "/explain",

@@ -57,7 +57,7 @@ struct NotificationRoutes: Sendable {
                 RouteParameter(
                     "status", in: .query, "Only notifications with this latest status", ConsoleStatus.schema),
                 .number("limit", 1...200, "The largest number of notifications; 50 by default"),
-                .number("cursor", 1...Int.max, "The `next` of the previous page")),
+                .cursor),
             .refuses([PushRefusal.deviceNotRegistered.problem, .invalidQuery])
         ) { call in
             let (limit, cursor) = try call.page()
@@ -65,8 +65,9 @@ struct NotificationRoutes: Sendable {
             let app = try call.app
             _ = try await commands.device(call) { _ in true }
             // An uninstalled app still has a history.
-            return Reply(
-                try await store.notifications(of: call.device, app: app, status: status, before: cursor, limit: limit))
+            let page = try await store.notifications(
+                of: call.device, app: app, status: status, before: cursor, limit: limit)
+            return Reply(call.marked(page))
         }
     }
 }

@@ -30,14 +30,14 @@ struct ReportRoutes: Sendable {
             "The events of a task, newest first",
             .parameters(
                 .number("limit", 1...500, "The largest number of events (100)"),
-                .number("cursor", 1...Int.max, "The `next` of the former answer")),
+                .cursor),
             .refuses(.ofDevice() + [.invalidQuery])
         ) { call in
             let (limit, cursor) = try call.page(default: 100)
             let task = try call.task
             // Refuses a caller without access to the device.
             _ = try await routes.read(call)
-            return Reply(try await store.timeline(of: task, call.device, before: cursor, limit: limit))
+            return Reply(call.marked(try await store.timeline(of: task, call.device, before: cursor, limit: limit)))
         }
     }
 }

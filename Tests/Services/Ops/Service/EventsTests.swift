@@ -236,8 +236,10 @@ import Timeline
         }
     }
 
-    @Test func `pages contain every dead letter once`() async throws {
-        try await OpsFixture.run { fixture in
+    @Test(arguments: OpsFixture.incarnations) func `pages contain every dead letter once`(
+        of incarnation: LogIncarnation
+    ) async throws {
+        try await OpsFixture.run(incarnation: incarnation) { fixture in
             try await fixture.sql(
                 """
                 INSERT INTO bus.dead_letters (partition, consumer, key, log_offset)
@@ -254,6 +256,7 @@ import Timeline
                 } while !cursor.isEmpty
                 #expect(keys.count == count && Set(keys).count == count)
             }
+            try await fixture.expectPlaces(of: incarnation, in: "/v1/dead-letters")
             for wrong in ["cursor=x", "limit=0", "limit=1001", "service=a/b", "servise=push"] {
                 #expect(try await fixture.get("/v1/dead-letters?\(wrong)").code == "invalid_query", "\(wrong)")
             }

@@ -18,6 +18,7 @@ import ServiceLifecycle
 import Synchronization
 import Telemetry
 import TestSupport
+import Testing
 import Timeline
 
 @testable import OpsService
@@ -66,7 +67,7 @@ struct OpsFixture: Sendable {
     static func run(
         virtual: Bool = false, parked: ParkedRoutes = ParkedRoutes(addresses: [:], client: .shared),
         markInterval: Duration = .seconds(10), search: SearchLimits = SearchLimits(),
-        _ body: @Sendable @escaping (OpsFixture) async throws -> Void
+        incarnation: LogIncarnation = .first, _ body: @Sendable @escaping (OpsFixture) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let cluster = try await PrivateCluster.shared()
@@ -108,7 +109,8 @@ struct OpsFixture: Sendable {
             tokens: DeviceTokenVerifier())
         let host = ServiceHost(
             name: "ops", configuration: ServiceConfiguration(SettingsReader(), port: 0),
-            responder: table.responder(authenticator: authenticator, metrics: metrics),
+            responder: table.responder(
+                authenticator: authenticator, metrics: metrics, incarnation: incarnation),
             services: [updates, tail, readiness],
             logger: logger)
         let ready = Signal<Int>()
@@ -122,6 +124,21 @@ struct OpsFixture: Sendable {
         }
         await ops.close()
         await owner.close()
+    }
+
+    /// The first incarnation of a log, and another one.
+    static let incarnations = [.first, LogIncarnation(id: "ba9876543210", isFirst: false)]
+
+    /// The `next` of a page names the incarnation, unless it is the first. A place of another one is refused.
+    func expectPlaces(of incarnation: LogIncarnation, in list: String) async throws {
+        let next = try #require(try await get(list + "?limit=1").json["next"]?.string)
+        #expect(next.hasPrefix("ba9876543210.") == !incarnation.isFirst, "\(next)")
+        #expect(try await get(list + "?limit=1&cursor=\(next)").status == 200)
+        let plain = LogIncarnation.plain(next)
+        for other in ["0123456789ab." + plain] + (incarnation.isFirst ? [] : [plain]) {
+            let gone = try await get(list + "?limit=1&cursor=\(other)")
+            #expect(gone.status == 410 && gone.code == "earlier_incarnation", "\(other): \(gone)")
+        }
     }
 
     func request(

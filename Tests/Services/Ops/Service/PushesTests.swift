@@ -66,8 +66,10 @@ import Timeline
         }
     }
 
-    @Test func `pushes are filtered, and come in pages without a gap`() async throws {
-        try await OpsFixture.run { fixture in
+    @Test(arguments: OpsFixture.incarnations) func `pushes are filtered, and come in pages without a gap`(
+        of incarnation: LogIncarnation
+    ) async throws {
+        try await OpsFixture.run(incarnation: incarnation) { fixture in
             let story = PushStory(fixture)
             for (device, fleet) in [("d1", "lab"), ("d2", "lab"), ("d3", nil)] {
                 try await story.register(device, fleet: fleet)
@@ -94,6 +96,7 @@ import Timeline
                 return names
             }
             func names(_ numbers: some Sequence<Int>) -> Set<String> { Set(numbers.map { "n\($0)" }) }
+            try await fixture.expectPlaces(of: incarnation, in: "/v1/pushes")
             let all = try await list("")
             #expect(all.count == 30 && Set(all) == names(0..<30), "\(all)")
             let times = all.compactMap { Int($0.dropFirst()) }.map { $0 / 4 }
