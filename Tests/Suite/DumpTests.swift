@@ -35,9 +35,12 @@ import Testing
             #expect(full.status == .exited(1) && full.output.contains("has data: give an empty one"), "\(full.output)")
             let moment = try await run("restore", "--replace", "--to", "now", backup)
             #expect(moment.status == .exited(1) && moment.output.contains("has one moment"), "\(moment.output)")
+            let former = database
             database = try await cluster.makeNamedDatabase()
             let restored = try await run("restore", "--replace", backup)
             #expect(restored.status == .exited(0), "\(restored.output)")
+            // The roles of the services belong to one database of the server.
+            try await cluster.sql("DROP DATABASE \(former)")
             try await up()
             for (device, file, status) in [("phone-1", "film", 200), ("phone-2", "later", 404)] as [(_, _, UInt)] {
                 #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/\(device)").status == status)
