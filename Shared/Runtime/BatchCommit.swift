@@ -97,12 +97,14 @@ struct BatchCommit<M: Machine>: Sendable {
     private static func storeAnswers(_ commits: [BatchCommit<M>]) -> [Query] {
         let answers = commits.flatMap { commit in commit.batch.answers.map { (commit.batch.partition, $0) } }
         guard !answers.isEmpty else { return [] }
+        let partitions = answers.map { Int32($0.0) }
         return [
             Query(
                 Statements.storeAnswers,
                 [
-                    .int4s(answers.map { Int32($0.0) }), .text(M.name), .texts(answers.map { $0.1.idempotency.key }),
+                    .int4s(partitions), .text(M.name), .texts(answers.map { $0.1.idempotency.key }),
                     .byteas(answers.map { $0.1.idempotency.fingerprint }), .byteas(answers.map { $0.1.body }),
+                    Statements.list(partitions),
                 ])
         ]
     }
@@ -122,17 +124,17 @@ struct BatchCommit<M: Machine>: Sendable {
                 batch.aggregates[key].map { (batch: batch, aggregate: $0, change: change) }
             }
         }
+        let partitions = states.map { Int32($0.batch.partition) }
         return Query(
             statements.writeStates,
             [
-                .int4s(states.map { Int32($0.change.written.version) }),
-                .int4s(states.map { Int32($0.batch.partition) }),
+                .int4s(states.map { Int32($0.change.written.version) }), .int4s(partitions),
                 .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.change.written.binary }),
                 .ints(states.map { $0.batch.events.count - 1 - $0.change.last }),
                 .ints(states.map { $0.aggregate.eventCount }),
                 .ints(states.map { Int($0.aggregate.now.milliseconds) }),
                 .ints(states.map { $0.change.written.nextDeadline.map { Int($0.milliseconds) } }),
-                .ints(states.map { $0.change.base }),
+                .ints(states.map { $0.change.base }), Statements.list(partitions),
             ])
     }
 

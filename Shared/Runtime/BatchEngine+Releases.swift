@@ -93,7 +93,9 @@ extension BatchEngine {
         let partition = inbox(of: key).partition
         var gathered = BatchInput<M>()
         let states = try await connection.execute(
-            Query(statements.states, [.int4s([Int32(partition)]), .texts([key.description])]))
+            Query(
+                statements.states,
+                [.int4s([Int32(partition)]), .texts([key.description]), .int4s([Int32(partition)])]))
         gathered.form = found.form
         for row in states {
             let machine = machines[partition]

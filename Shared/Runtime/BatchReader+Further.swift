@@ -81,7 +81,7 @@ extension BatchReader {
     }
 
     func readStates(_ keys: (partitions: [Int32], keys: [String])) -> Query {
-        Query(statements.states, [.int4s(keys.partitions), .texts(keys.keys)])
+        Query(statements.states, [.int4s(keys.partitions), .texts(keys.keys), Statements.list(keys.partitions)])
     }
 
     mutating func take(state row: Row) throws {

@@ -80,7 +80,12 @@ struct BatchReader<M: Machine> {
         }
         if !answers.keys.isEmpty {
             queries.append(
-                Query(Statements.answers, [.int4s(answers.partitions), .text(M.name), .texts(answers.keys)]))
+                Query(
+                    Statements.answers,
+                    [
+                        .int4s(answers.partitions), .text(M.name), .texts(answers.keys),
+                        Statements.list(answers.partitions),
+                    ]))
         }
         let statesAt = queries.count
         if !states.keys.isEmpty { queries.append(readStates(states)) }

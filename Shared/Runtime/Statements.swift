@@ -3,7 +3,8 @@ import Postgres
 /// The statements of the hot path. Each takes a list of partitions, and reads or writes rows of these partitions only.
 ///
 /// A condition on `partition` restricts each table, even where a join already does. So Citus sends a statement to one
-/// shard, if the shard has all the partitions. Statements that write call no volatile functions, which Citus refuses.
+/// shard, if the shard has all the partitions. The list of the condition has each partition once: an index scan sorts it
+/// again for each row of a join. Statements that write call no volatile functions, which Citus refuses.
 ///
 /// The statements of the commit are sent together with the COMMIT. So each raises an error if it does not do its work.
 struct Statements: Sendable {
@@ -32,11 +33,12 @@ struct Statements: Sendable {
 
     init(service: String, isDistributed: Bool = false) {
         self.isDistributed = isDistributed
+        // Parameters: the partition of each key, keys, partitions.
         states = Statement(
             """
             SELECT \(Self.stateColumns), partition::int8
             FROM unnest($1::int4[], $2::text[]) AS asked (partition, key)
-            JOIN "\(service)".states AS s USING (partition, key) WHERE s.partition = ANY($1)
+            JOIN "\(service)".states AS s USING (partition, key) WHERE s.partition = ANY($3)
             """)
         deadlines = Self.deadlines(service, others: "")
         // For partitions with parked keys, whose deadlines would stay at the front for ever.
@@ -50,10 +52,10 @@ struct Statements: Sendable {
                 """)
         // Runs after the append, which locks the heads. `back` counts events back from the head. `base` is the event
         // count of the state before the decision. If the stored state has another count, another process has changed
-        // it, and the statement fails. It never overwrites a newer state.
+        // it, and the statement fails. It never overwrites a newer state. The last parameter lists the partitions.
         let stored = """
             coalesce((SELECT o.event_count FROM "\(service)".states AS o
-                WHERE o.partition = p.partition AND o.key = n.key AND o.partition = ANY($2)), 0)
+                WHERE o.partition = p.partition AND o.key = n.key AND o.partition = ANY($10)), 0)
             """
         writeStates = Statement(
             """
@@ -67,7 +69,7 @@ struct Statements: Sendable {
                 $9::int8[])
                 AS n (machine_version, partition, key, state, back, event_count, decided_at, next_deadline, base)
             JOIN bus.partitions AS p ON p.partition = n.partition
-            WHERE p.partition = ANY($2)
+            WHERE p.partition = ANY($10)
             ON CONFLICT (partition, key) DO UPDATE SET state = excluded.state, machine_version = excluded.machine_version,
                 version = excluded.version, decided_at = excluded.decided_at, next_deadline = excluded.next_deadline,
                 event_count = CASE WHEN s.event_count < excluded.event_count THEN excluded.event_count
@@ -156,13 +158,13 @@ struct Statements: Sendable {
         WHERE partition = $1 AND key = $3 AND type = ANY($4)
             AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
         """)
-    /// Reads the stored answers of idempotency keys. Parameters: partitions, service, keys.
+    /// Reads the stored answers of idempotency keys. Parameters: the partition of each key, service, keys, partitions.
     static let answers = Statement(
         """
         SELECT i.partition::int8, i.key, i.fingerprint, i.answer
         FROM unnest($1::int4[], $3::text[]) AS a (partition, key)
         JOIN bus.idempotency AS i ON i.partition = a.partition AND i.service = $2 AND i.key = a.key
-        WHERE i.partition = ANY($1)
+        WHERE i.partition = ANY($4)
         """)
     /// Locks the heads of partitions in order, so that two services can't wait for each other.
     static let lockHeads = Statement(
@@ -227,12 +229,15 @@ struct Statements: Sendable {
             THEN bus.expect(m.partition, a.partition, 'the partition of the moved cursor') END
         FROM unnest($2::int4[]) AS a (partition) LEFT JOIN moved AS m USING (partition)
         """)
-    /// Parameters: partitions, service, keys, fingerprints, answers.
+    /// Parameters: the partition of each answer, service, keys, fingerprints, answers, partitions.
     static let storeAnswers = Statement(
         """
         INSERT INTO bus.idempotency (partition, service, key, fingerprint, answer, created_at)
         SELECT p.partition, $2, a.key, a.fingerprint, a.answer, statement_timestamp()
         FROM unnest($1::int4[], $3::text[], $4::bytea[], $5::bytea[]) AS a (partition, key, fingerprint, answer)
-        JOIN bus.partitions AS p ON p.partition = a.partition WHERE p.partition = ANY($1)
+        JOIN bus.partitions AS p ON p.partition = a.partition WHERE p.partition = ANY($6)
         """)
+
+    /// The list of the partitions of some rows.
+    static func list(_ partitions: [Int32]) -> Parameter { .int4s(Set(partitions).sorted()) }
 }

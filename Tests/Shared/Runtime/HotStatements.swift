@@ -21,7 +21,7 @@ struct HotStatements {
     static let others: Set<String> = [
         "begin", "limitLocks", "limitCursorLock", "rollback", "commit", "verifyClock", "enrol", "reap", "leave",
         "living", "free", "guardsCommands", "condemnedCommands", "letters", "parkedCount", "standing",
-        "heads of LogReader", "livingSince", "append",
+        "heads of LogReader", "livingSince", "append", "deadlines of Statements",
     ]
 
     private var one: Parameter { .partition(partition) }
@@ -40,7 +40,7 @@ struct HotStatements {
             ("lockCursors", Query(Statements.lockCursors, [list, consumer])),
             ("lockFreeCursors", Query(Statements.lockFreeCursors, [list, consumer])),
             ("heads", Query(Statements.heads, [list])),
-            ("answers", Query(Statements.answers, [list, consumer, keys])),
+            ("answers", Query(Statements.answers, [list, consumer, keys, list])),
             ("behindCursors", behindCursors),
             ("probe", Query(Statements.probe, [one, number, owner])),
             ("unreadOf", Query(Statements.unreadOf, [one, number, number, keys, .texts(["a"])])),
@@ -66,7 +66,7 @@ struct HotStatements {
             ("moveCursors", moveCursors),
             (
                 "storeAnswers",
-                Query(Statements.storeAnswers, [list, consumer, keys, .byteas([[1]]), .byteas([[1]])])
+                Query(Statements.storeAnswers, [list, consumer, keys, .byteas([[1]]), .byteas([[1]]), list])
             ),
         ]
     }
@@ -87,14 +87,14 @@ struct HotStatements {
 
     private var statesAndSlots: [Named] {
         [
-            ("states", Query(statements.states, [list, keys])),
+            ("states", Query(statements.states, [list, keys, list])),
             ("deadlines", Query(statements.deadlines, [list, numbers, number])),
             ("deadlinesOfOthers", Query(statements.deadlinesOfOthers, [list, numbers, number])),
             (
                 "writeStates",
                 Query(
                     statements.writeStates,
-                    [.int4s([1]), list, keys, .byteas([[1]]), numbers, numbers, numbers, numbers, numbers])
+                    [.int4s([1]), list, keys, .byteas([[1]]), numbers, numbers, numbers, numbers, numbers, list])
             ),
             (
                 "refreshStates",
@@ -159,7 +159,10 @@ struct HotStatements {
             ("ofKey", Query(LogReader.ofKey, [one, key, number, number])),
             ("headsOf", Query(LogReader.headsOf, [list])),
             ("historyPage", Query(LogReader.historyPage, history)),
-            ("foldStart", LogReader.foldStart(of: .device("a"), service: Counter.name, partition: partition, upTo: 1)),
+            (
+                "foldStartStatement",
+                LogReader.foldStart(of: .device("a"), service: Counter.name, partition: partition, upTo: 1)
+            ),
             ("faults", Query(LogTail.faults, [list, numbers])),
             ("dropped", Query(LogTail.dropped, [list, numbers])),
         ]
