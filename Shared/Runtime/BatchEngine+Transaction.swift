@@ -10,7 +10,7 @@ extension PartitionMachine.Action {
         switch self {
         case .gather, .findSuspects, .recordCommands, .recordTrial, .readUnread, .commit, .settle, .pause, .upgrade:
             true
-        case .answer, .failAll, .putBack, .forget, .adopt, .wakeUp, .progress, .log: false
+        case .answer, .failAll, .putBack, .forget, .adopt, .wakeUp, .progress, .end, .log: false
         }
     }
 

@@ -72,6 +72,8 @@ actor BatchEngine<M: Machine> {
     var firstPartition = 0
     var isAlarmSet = false
     private(set) var isStopping = false
+    /// Why it has stopped by itself; nil if it has not.
+    private(set) var loss: EventsLost?
 
     init(
         partitions: Int, pool: ConnectionPool, clock: SharedClock, policy: M.Policy, wakeUps: WakeUpSender,
@@ -225,6 +227,9 @@ actor BatchEngine<M: Machine> {
         case .progress(.succeeded(let withData)): inbox.progress.succeeded(withData: withData)
         case .progress(.failed(let cause)): inbox.progress.failed(cause)
         case .progress(.halted(let reason)): inbox.progress.halted(reason)
+        case .end(let error):
+            loss = loss ?? error
+            stop()
         case .log(let level, let message, let metadata):
             var metadata = metadata.mapValues { Logger.MetadataValue.string($0) }
             metadata[LogKey.partition] = "\(partition)"

@@ -196,11 +196,17 @@ public final class DurableRuntime<M: Machine>: Service {
     /// than partitions, some own none.
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
 
+    /// Runs until graceful shutdown or cancellation.
+    ///
+    /// - Throws: ``EventsLost`` if the log ends before an event that it has read or written.
     public func run() async throws {
         watchdog.start()
         defer { watchdog.stop() }
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await self.engine.run() }
+            group.addTask {
+                await self.engine.run()
+                if let loss = await self.engine.loss { throw loss }
+            }
             group.addTask { await self.background() }
             try await group.next()
             // The background ended: graceful shutdown. The engine finishes the queued commands, then the leases are

@@ -9,6 +9,7 @@ import Timeline
 extension PartitionMachine {
     /// Handles the gathered inputs: records those that may end the process, then decides.
     mutating func decide(_ attempt: Attempt, _ input: BatchInput<M>, now: ContinuousClock.Instant) -> [Action] {
+        guard input.assumption != nil || input.head >= lastHead else { return lost(endingAt: input.head) }
         hasParkedKeys = input.hasParkedKeys
         if input.assumption == nil {
             (days.last, lastHead, isDoubtful) = (input.day, input.head, input.isDoubtful)
@@ -23,6 +24,12 @@ extension PartitionMachine {
             return [.findSuspects(names)]
         }
         return tryInput(attempt, input, now: now)
+    }
+
+    /// Ends the process, because the log ends before an event that this process knows.
+    private mutating func lost(endingAt head: Int) -> [Action] {
+        let error = EventsLost(partition: partition, head: head, knownHead: lastHead)
+        return forget() + [.failAll(RuntimeError.databaseUnavailable), .end(error)]
     }
 
     /// Leaves a shared transaction. The same inputs come again in a batch of their own.

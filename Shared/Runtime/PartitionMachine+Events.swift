@@ -63,6 +63,8 @@ extension PartitionMachine {
         case adopt([AggregateKey: Aggregate<M>], sizes: [AggregateKey: Int])
         case wakeUp(types: Set<String>)
         case progress(Progress)
+        /// Ends the process after its batches.
+        case end(EventsLost)
         case log(Logger.Level, String, [String: String])
     }
 

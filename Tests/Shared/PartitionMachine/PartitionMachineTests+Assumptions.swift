@@ -37,6 +37,18 @@ extension PartitionMachineTests {
         #expect(play.begin([.add(1, to: "a")]) == "gather")
     }
 
+    @Test func `a log that ends before a known event ends the process`() throws {
+        var play = try known()
+        #expect(play.begin([.add(1, to: "a")]) == "assume")
+        play.send(.gathered(try play.assumed()))
+        #expect(play.send(.committed(head: 3)) == "adopt, answer ok")
+        play.machine.look(now: play.now)
+        #expect(play.begin([.add(1, to: "a")]) == "gather")
+        var input = BatchInput<Counter>.pings(holdsLease: true)
+        input.head = 2
+        #expect(play.handle(.gathered(input)) == "forget, fail \(RuntimeError.databaseUnavailable), end")
+    }
+
     @Test func `a refusal needs a look`() throws {
         var play = try known()
         #expect(play.begin([Submission(.addThenRefuse, to: "a"), .add(1, to: "a")]) == "assume")

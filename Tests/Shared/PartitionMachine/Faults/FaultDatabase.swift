@@ -33,6 +33,8 @@ enum Guard: String, CaseIterable, Sendable {
     case dividedBatches
     /// A result is unknown only after the commit was sent.
     case certainFailures
+    /// An event with a derived id does not prove that a batch was committed: another process may have written it.
+    case derivedOrigins
 }
 
 /// An error: the simulation found a property that does not hold.
@@ -254,7 +256,9 @@ struct FaultDatabase {
 
     /// Finds out whether a batch was committed, as the engine does.
     func settle(_ request: SettleRequest) -> PartitionMachine<Counter>.Settlement {
-        let probe = request.probe.flatMap { probe in log.first { $0.id == probe.id } }
+        let probe = request.probe.flatMap { probe in
+            log.first { $0.id == probe.id && $0.offset > request.headBefore }
+        }
         if without != .probe, let probe, let index = request.probe?.index {
             return .committed(head: probe.offset + request.eventCount - 1 - index)
         }

@@ -19,10 +19,14 @@ struct FaultCommand {
     /// The number of times that it was committed.
     var commits = 0
     var isFinal = false
+    /// The id that all processes derive for a request of this command; nil if each request has a random id.
+    var derivedID: UUID?
 }
 
 /// One request of a client to a process.
 struct FaultCall {
+    /// The id of the request, also if all processes derive the same origin for its command.
+    let id: UUID
     let command: Int
     var submission: Submission<Counter>
     /// The head of the log when the request came.

@@ -18,8 +18,7 @@ extension FaultSchedule {
                     try refuse(call, error)
                     continue
                 }
-                let id = call.submission.origin.id
-                try require(sent.contains(id), "a result is unknown only after the commit was sent")
+                try require(sent.contains(call.id), "a result is unknown only after the commit was sent")
                 noteLost(call)
             }
             processes[process].taken = []
@@ -40,7 +39,7 @@ extension FaultSchedule {
             switch result {
             case .later: later.append(call)
             case .answer:
-                try require(committed.contains(call.submission.origin.id), "an acknowledged command is committed")
+                try require(committed.contains(call.id), "an acknowledged command is committed")
                 commands[call.command].isFinal = true
             case .replay:
                 try require(commands[call.command].commits == 1, "a repeated answer belongs to a committed command")
@@ -58,9 +57,8 @@ extension FaultSchedule {
 
     /// A refusal says that nothing has changed.
     private mutating func refuse(_ call: FaultCall, _ error: any Error) throws {
-        let id = call.submission.origin.id
-        try require(!committed.contains(id), "a refused request changes nothing")
-        refused.insert(id)
+        try require(!committed.contains(call.id), "a refused request changes nothing")
+        refused.insert(call.id)
         lastRefusal = "\(error)"
         switch error as? RuntimeError {
         case .databaseUnavailable, .overloaded, .behind, .stopping: break

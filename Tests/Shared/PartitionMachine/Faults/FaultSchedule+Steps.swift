@@ -121,7 +121,7 @@ extension FaultSchedule {
     private mutating func sendCommit(_ commit: BatchCommit<Counter>, _ process: Int) {
         guard let session = processes[process].session else { return }
         let calls = processes[process].accepted(commit.batch)
-        sent.formUnion(processes[process].taken.map(\.submission.origin.id))
+        sent.formUnion(processes[process].taken.map(\.id))
         sessions[session]?.commit = commit
         sessions[session]?.calls = calls
         sessions[session]?.isBad =
@@ -177,7 +177,7 @@ extension FaultSchedule {
     }
 
     private mutating func noteCommit(_ call: FaultCall) throws {
-        let id = call.submission.origin.id
+        let id = call.id
         try require(committed.insert(id).inserted, "no request is committed twice")
         try require(!refused.contains(id), "a refused request changes nothing")
         commands[call.command].commits += 1

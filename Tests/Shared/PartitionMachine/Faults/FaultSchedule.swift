@@ -33,10 +33,12 @@ struct FaultSchedule {
 
     var random: SplitMix64
     let faults: Set<Fault>
-    /// Whether the clock of the database goes back, and whether some events can't be read. They came later, so they are not
-    /// in ``Fault``: a kept seed keeps its schedule.
+    /// Whether the clock of the database goes back, whether some events can't be read, and whether all processes derive the
+    /// same ids for some commands. They depend on the seed alone, so that older seeds with other remainders keep their
+    /// schedules.
     let hasClockSteps: Bool
     let hasUnreadableEvents: Bool
+    let hasDerivedOrigins: Bool
     /// Whether nothing fails any more.
     var isCalm = false
     var now = ContinuousClock.now
@@ -63,6 +65,7 @@ struct FaultSchedule {
         faults = Set(Fault.allCases.filter { _ in Bool.random(using: &random) })
         hasClockSteps = seed % 4 == 3
         hasUnreadableEvents = seed % 4 == 2
+        hasDerivedOrigins = seed % 8 == 5
         database = FaultDatabase(without: without, now: now)
         processes = []
         let count = Int.random(in: 1...3, using: &random)
@@ -117,18 +120,29 @@ struct FaultSchedule {
             idempotencyKey: chance(70) ? "k\(commands.count)" : nil)
         if has(.badInputs), chance(6) { one.isBad = true }
         if has(.fatalInputs), chance(3) { one.isFatal = true }
+        if hasDerivedOrigins, one.idempotencyKey != nil, chance(50) { one.derivedID = uuid() }
         commands.append(one)
+        guard one.derivedID == nil else {
+            // As a broadcast, which all processes take at once.
+            for other in processes.indices { call(commands.count - 1, at: other) }
+            return
+        }
         call(commands.count - 1, at: process)
     }
 
     /// Sends a command, also again while an earlier request of it is under way.
     mutating func call(_ command: Int, at process: Int) {
         let one = commands[command]
-        var submission = Submission<Counter>(key: one.key, command: one.command, origin: Origin(id: uuid())) {
-            aggregate, _ in Array(String(aggregate.state.total).utf8)
+        let id = uuid()
+        let origin =
+            database.without == .derivedOrigins
+            ? Origin(id: one.derivedID ?? id) : one.derivedID.map { Origin(derivedID: $0) } ?? Origin(id: id)
+        var submission = Submission<Counter>(key: one.key, command: one.command, origin: origin) { aggregate, _ in
+            Array(String(aggregate.state.total).utf8)
         }
         submission.idempotency = one.idempotencyKey.map { Idempotency(key: $0, fingerprint: []) }
-        processes[process].queue.append(FaultCall(command: command, submission: submission, head: database.head))
+        processes[process].queue.append(
+            FaultCall(id: id, command: command, submission: submission, head: database.head))
     }
 
     private mutating func appendOfOther() throws {

@@ -47,7 +47,7 @@ import Testing
 
     private static let kept: [Guard: UInt64] = [
         .epoch: 34, .lastBatch: 2, .probe: 67, .baseVersion: 17, .assumption: 402, .headLock: 2, .deletedRecords: 41,
-        .unreadableEvents: 2, .futureLeases: 23, .dividedBatches: 4, .certainFailures: 1329,
+        .unreadableEvents: 2, .futureLeases: 23, .dividedBatches: 4, .certainFailures: 1329, .derivedOrigins: 453,
     ]
 
     @Test(.timeLimit(.minutes(1)), arguments: Guard.allCases) func `a missing guard is found`(without: Guard) throws {
