@@ -15,7 +15,7 @@ public final class LogErasure: Service {
         """
         SELECT partition::int8, key FROM bus.erasures WHERE erased_at IS NULL ORDER BY requested_at, partition, key
         """)
-    private static let erase = Statement("SELECT bus.erase($1, $2)")
+    private static let erase = Statement("SELECT bus.erase($1, $2, $3)")
 
     /// - Parameters:
     ///   - pool: with the role of the schema's owner.
@@ -46,10 +46,18 @@ public final class LogErasure: Service {
         }
     }
 
+    /// Erases what services keep beside the log, or the part in the log.
+    ///
+    /// - Returns: what it waits for; nil if it is erased.
+    private func erase(_ partition: Int, _ key: String, ofServices: Bool) async throws(PostgresError) -> String? {
+        try await pool.execute(Self.erase, .partition(partition), .text(key), .bool(ofServices))[0].decode(String?.self)
+    }
+
     /// Erases all histories whose events all consumers have read, one at a time. The others wait for the next round.
     public func round() async throws(PostgresError) {
         for (partition, key) in try await pool.execute(Self.pending).decode((Int, String).self) {
-            let waits = try await pool.execute(Self.erase, .partition(partition), .text(key))[0].decode(String?.self)
+            var waits = try await erase(partition, key, ofServices: true)
+            if waits == nil { waits = try await erase(partition, key, ofServices: false) }
             if let waits {
                 logger.debug(
                     "an erasure waits", metadata: [LogKey.aggregate: "\(key)", LogKey.waitsFor: "\(waits)"])

@@ -1,4 +1,5 @@
 public import Postgres
+import Synchronization
 
 /// The shard of each partition, if Citus distributes the log.
 ///
@@ -53,5 +54,28 @@ public struct LogPlacement: Sendable, Equatable {
     public static func read(_ connection: Connection, service: String? = nil) async throws -> LogPlacement {
         guard try await LogDistribution.isDistributed(connection, service: service) else { return .oneDatabase }
         return LogPlacement(shards: try await connection.execute(read).decode(Int.self))
+    }
+}
+
+/// The placement of a log, which is read again after Citus has split a shard.
+public final class CurrentPlacement: Sendable {
+    private let known: Mutex<LogPlacement>
+
+    public init(_ placement: LogPlacement) { known = Mutex(placement) }
+
+    /// Runs queries that depend on the placement. If Citus refuses them, it reads the placement again, and repeats them
+    /// once with the new one.
+    func execute(
+        _ pool: ConnectionPool, _ queries: (LogPlacement) -> [Query]
+    ) async throws(PostgresError) -> [Rows] {
+        let placement = known.withLock(\.self)
+        do { return try await pool.execute(queries(placement)) } catch
+            where placement.isDistributed && error.sqlState == "0A000"
+        {
+            let current = try await LogPlacement.read(pool)
+            guard current != placement else { throw error }
+            known.withLock { $0 = current }
+            return try await pool.execute(queries(current))
+        }
     }
 }

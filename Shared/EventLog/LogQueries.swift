@@ -13,7 +13,7 @@ public struct LogQueries: Sendable {
     /// The number of partitions of the log.
     public let partitions: Int
     /// The partitions that one query can read.
-    private let placement: LogPlacement
+    private let placement: CurrentPlacement
     private let skipIndex: (any SkipIndex)?
     private let search: SearchLimits
 
@@ -27,7 +27,7 @@ public struct LogQueries: Sendable {
     ) {
         self.pool = pool
         self.partitions = partitions
-        self.placement = placement
+        self.placement = CurrentPlacement(placement)
         self.skipIndex = skipIndex
         self.search = search
     }
@@ -161,18 +161,20 @@ public struct LogQueries: Sendable {
         _ spans: [LogSpan], _ filter: EventFilter, _ order: EventOrder, limit: Int
     ) async throws(PostgresError) -> (events: [(time: Int, event: Event)], matched: Set<Int>) {
         guard !spans.isEmpty else { return ([], []) }
-        let queries = placement.groups(of: Set(spans.map(\.partition))).map { group in
-            Self.query(spans.filter { group.contains($0.partition) }, filter, order, limit: limit)
+        let results = try await placement.execute(pool) { placement in
+            placement.groups(of: Set(spans.map(\.partition))).map { group in
+                Self.query(spans.filter { group.contains($0.partition) }, filter, order, limit: limit)
+            }
         }
         var events: [(time: Int, event: Event)] = []
         var matched: Set<Int> = []
-        for rows in try await pool.execute(queries) {
+        for rows in results {
             events += try rows.map { row throws(PostgresError) in
                 (try row.decode(Int.self, at: LogReader.columnCount), try LogReader.event(row))
             }
             matched.formUnion(try rows.first?.decode([Int].self, at: LogReader.columnCount + 1) ?? [])
         }
-        guard queries.count > 1 else { return (events, matched) }
+        guard results.count > 1 else { return (events, matched) }
         func place(_ found: (time: Int, event: Event)) -> (Int, Int, Int) {
             (found.time, found.event.partition, found.event.offset)
         }

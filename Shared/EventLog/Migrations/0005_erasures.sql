@@ -22,10 +22,13 @@ CREATE INDEX erasures_requested_at_idx ON bus.erasures (requested_at) WHERE eras
 
 -- Erases the history of one device: the content of its events up to the request and of the reactions to them, its
 -- snapshots, and what services keep beside the log (their functions `erase_device`). Runs once all consumers and readers
--- have read these events. Returns what it waits for; null if the history is erased.
+-- have read these events. Returns what it waits for; null if this step is done.
+--
+-- The step `of_services` comes first, in a transaction of its own, and may be repeated. On Citus a worker commits before
+-- the coordinator, which may end in between. So `erased_at` is set only after the data of services are gone.
 --
 -- Events without content stay, because readers of all services follow them: the end of a registration, and a revocation.
-CREATE FUNCTION bus.erase(erased_partition integer, erased_key text) RETURNS text
+CREATE FUNCTION bus.erase(erased_partition integer, erased_key text, of_services boolean) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
     request bus.erasures;
@@ -71,14 +74,17 @@ BEGIN
     END IF;
 
     -- The events still have their data, which names what services keep.
-    FOR hook IN
-        SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
-        WHERE p.proname = 'erase_device' AND n.nspname IN (SELECT bus.services() UNION SELECT 'ops')
-        ORDER BY n.nspname
-    LOOP
-        EXECUTE format('SELECT %s($1, $2, $3, $4)', hook::regproc)
-        USING erased_partition, erased_key, request.log_offset, request.requested_at;
-    END LOOP;
+    IF of_services THEN
+        FOR hook IN
+            SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+            WHERE p.proname = 'erase_device' AND n.nspname IN (SELECT bus.services() UNION SELECT 'ops')
+            ORDER BY n.nspname
+        LOOP
+            EXECUTE format('SELECT %s($1, $2, $3, $4)', hook::regproc)
+            USING erased_partition, erased_key, request.log_offset, request.requested_at;
+        END LOOP;
+        RETURN NULL;
+    END IF;
 
     UPDATE bus.events AS e
     SET type = 'log.event.erased', version = 1, app = NULL, traceparent = NULL, actor = NULL, data = '{}'
@@ -110,4 +116,4 @@ BEGIN
     WHERE r.partition = erased_partition AND r.key = erased_key;
     RETURN NULL;
 END $$;
-REVOKE ALL ON FUNCTION bus.erase(integer, text) FROM PUBLIC;
+REVOKE ALL ON FUNCTION bus.erase(integer, text, boolean) FROM PUBLIC;

@@ -1,3 +1,4 @@
+import Contracts
 import EventLog
 import Foundation
 import Postgres
@@ -17,6 +18,7 @@ struct CitusSplitTests {
         // More partitions than shards.
         let fixture = try await RuntimeFixture(cluster, partitions: 8)
         let load = try await CounterProcess(fixture, "load", "3", "50")
+        let queries = LogQueries(pool: fixture.pool, partitions: 8, placement: fixture.placement)
         try await fixture.running { runtime in
             try await load.acknowledges(50)
             // The bound between the hash values of two partitions of one shard.
@@ -32,6 +34,8 @@ struct CitusSplitTests {
                 """, database: fixture.database)
             let placement = try await LogPlacement.read(fixture.pool)
             #expect(placement != fixture.placement)
+            let page = try await queries.page(EventFilter(), .oldest, limit: 1000)
+            #expect(Set(page.events.map(\.partition)).count == 8, "a page has events of the old and the new shards")
             try await load.acknowledges(50)
             try await eventually(within: 60, describe: "the replica knows the new shards") {
                 runtime.engine.placement.withLock(\.self) == placement

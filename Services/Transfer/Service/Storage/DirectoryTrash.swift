@@ -10,8 +10,9 @@ final class DirectoryTrash: Sendable {
     }
 
     private let root: String
-    private let isKept = Mutex(false)
+    private let isKept = Mutex(true)
 
+    /// Until the first ``keep(_:)``, no file is removed.
     init(root: String) { self.root = root }
 
     /// Forbids the removal of files, for example while the database may not belong to them.

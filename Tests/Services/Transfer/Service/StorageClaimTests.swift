@@ -78,6 +78,9 @@ import Testing
                 4 - names("trash/contents").count - names("trash/uploads").count
             }
         }
+        #expect(throws: StorageError.full) { try require(1) }
+        #expect(names("trash/contents") == ["older", "young"], "kept until the first check")
+        storage.trash.keep(false)
         try require(0)
         #expect(names("trash/contents") == ["older", "young"])
         try require(1)
