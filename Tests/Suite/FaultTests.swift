@@ -7,7 +7,7 @@ import Testing
 /// services continue.
 @Suite("Faults under load", .tags(.database, .processes), .serialized, .timeLimit(.minutes(8))) struct FaultTests {
     @Test func `a killed service loses nothing and the others continue`() async throws {
-        try await underLoad { suite, witnesses in
+        try await underLoad(.start(fsync: true)) { suite, witnesses in
             for victim in witnesses {
                 try await suite.kill(victim.service)
                 for witness in witnesses where witness.service != victim.service {
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func `a database outage loses nothing and the services wait for it`() async throws {
-        try await underLoad { suite, witnesses in
+        try await underLoad(.start(fsync: true)) { suite, witnesses in
             for isKilled in [false, true] {
                 if isKilled { try await suite.cluster.kill() } else { try await suite.cluster.stop(.fast) }
                 try await forAllServices { service in
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test func `a promoted standby has each acknowledged command, and streams and pollers go on`() async throws {
-        try await underLoad(hasStandby: true) { suite, witnesses in
+        try await underLoad(.start(fsync: true, hasStandby: true)) { suite, witnesses in
             let standby = try #require(suite.standby)
             let stream = try await suite.stream(.ops, "/v1/events/stream")
             try await stream.waitFor(20, "events before the failover")
@@ -79,42 +79,5 @@ import Testing
             for service in SuiteService.allCases { group.addTask { try await body(service) } }
             try await group.waitForAll()
         }
-    }
-
-    /// Runs the body with a fleet and the witnesses, then stops the suite and audits the log.
-    ///
-    /// - Parameter hasStandby: whether the database has a synchronous standby, which the body promotes.
-    private func underLoad(
-        hasStandby: Bool = false, _ body: @Sendable @escaping (RunningSuite, [Witness]) async throws -> Void
-    ) async throws {
-        let suite = try await RunningSuite.start(fsync: true, hasStandby: hasStandby)
-        let witnesses = try await Witness.all(suite)
-        let fleet = try suite.startFleet(devices: 30)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for witness in witnesses { group.addTask { try await witness.run() } }
-            group.addTask {
-                defer { for witness in witnesses { witness.stop() } }
-                try await fleet.process.waitForLine(containing: "30 devices", within: 120)
-                for witness in witnesses { try await witness.acknowledges(3) }
-                try await body(suite, witnesses)
-            }
-            try await group.waitForAll()
-        }
-        let (status, words, summary) = try await fleet.finish()
-        #expect(status == .exited(0), "\(words)")
-        #expect(summary["ok"]?.bool == true, "\(words)")
-        #expect(summary["devices"]?.int == 30)
-        #expect(summary["lostOrders"]?.int == 0)
-        #expect(summary["launches"]?.int ?? 0 > 0)
-        #expect(summary["wakesCompleted"]?.int ?? 0 > 0, "\(words)")
-
-        try await suite.waitUntilAllIsTakenIn()
-        let check = try await suite.call(.GET, .ops, "/v1/log/check?folds=100").json
-        #expect(check["dense"]?.bool == true && check["sound"]?.bool == true, "\(check)")
-        for (service, end) in try await suite.stop() { #expect(end == .exited(0), "\(service)") }
-        let audit = try await LogAudit.run(suite, on: suite.standby)
-        for witness in witnesses { witness.check(audit) }
-        try await suite.standby?.destroy()
-        try await suite.cluster.destroy()
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 
 // Clusters with the extension citus: a coordinator and its workers, each with its own folder and port.
 extension PrivateCluster {
-    private static let citusSettings = [
+    static let citusSettings = [
         "shared_preload_libraries": "citus", "wal_level": "logical", "max_prepared_transactions": "100",
         // The nodes run as one user, and connect over unix sockets.
         "citus.node_conninfo": "sslmode=disable",
@@ -39,6 +39,35 @@ extension PrivateCluster {
     /// - Throws: ``ClusterFailed``.
     public func makeCitusStandby() async throws -> PrivateCluster {
         try await makeStandby(isSynchronous: true, settings: Self.citusSettings)
+    }
+
+    /// Starts a coordinator and its workers from the base backups of a cluster. Each node has a new address.
+    ///
+    /// - Parameters:
+    ///   - original: a stopped coordinator with base backups of all nodes.
+    ///   - point: the name of a restore point that `citus_create_restore_point` made after the base backups.
+    ///   - database: the database that gets the new addresses.
+    /// - Throws: ``ClusterFailed``.
+    public static func restoredCitus(
+        from original: PrivateCluster, to point: String, database: String
+    ) async throws -> PrivateCluster {
+        var workers: [PrivateCluster] = []
+        for worker in original.workers {
+            workers.append(try await restored(from: worker, to: point, settings: citusSettings))
+        }
+        let cluster = try await restored(from: original, to: point, settings: citusSettings, workers: workers)
+        for node in workers + [cluster] {
+            try await node.sql(
+                "ALTER DATABASE \(database) SET citus.local_hostname = '\(node.socketDirectory)'", database: database)
+        }
+        for (old, new) in zip(original.workers + [original], workers + [cluster]) {
+            try await cluster.sql(
+                """
+                SELECT citus_update_node(nodeid, '\(new.socketDirectory)', \(new.port), force => true)
+                FROM pg_dist_node WHERE nodeport = \(old.port)
+                """, database: database)
+        }
+        return cluster
     }
 
     /// Creates a database of the same name on the workers, and makes this server their coordinator in it.

@@ -30,7 +30,7 @@ public actor PrivateCluster {
     /// The workers of a coordinator of Citus; empty without Citus.
     public nonisolated let workers: [PrivateCluster]
 
-    private nonisolated let binaries: PostgresBinaries
+    nonisolated let binaries: PostgresBinaries
     private nonisolated let keeper: SpawnedProcess
     private var commands = 0
     private var templates: [String: Task<String, any Error>] = [:]
@@ -107,15 +107,17 @@ public actor PrivateCluster {
     }
 
     /// Where the data of a new cluster come from.
-    private enum Origin {
+    enum Origin {
         case nothing
         /// A stopped cluster.
         case data(of: PrivateCluster)
+        /// The base backup of a cluster.
+        case backup(of: PrivateCluster)
         /// A running cluster that the new one follows.
         case primary(PrivateCluster)
     }
 
-    private init(
+    init(
         binaries: PostgresBinaries, configuration: String, in place: String = "/tmp", _ origin: Origin,
         workers: [PrivateCluster] = []
     ) async throws {
@@ -130,6 +132,9 @@ public actor PrivateCluster {
         case .data(let cluster):
             password = cluster.password
             order = "clone \(cluster.dataDirectory)"
+        case .backup(let cluster):
+            password = cluster.password
+            order = "clone \(cluster.backupDirectory)"
         case .primary(let primary):
             password = primary.password
             order = "copy \(primary.url(database: "postgres"))"
@@ -205,7 +210,7 @@ public actor PrivateCluster {
         return words.count > 2 ? String(words[2]) : ""
     }
 
-    private static func configuration(fsync: Bool, settings: [String: String]) -> String {
+    static func configuration(fsync: Bool, settings: [String: String]) -> String {
         var ours = [
             "listen_addresses": "127.0.0.1", "max_connections": "300", "shared_buffers": "128MB",
             "fsync": fsync ? "on" : "off", "full_page_writes": fsync ? "on" : "off", "timezone": "UTC",

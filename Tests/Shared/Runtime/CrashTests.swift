@@ -38,7 +38,15 @@ import Testing
     }
 
     @Test func `a stopped replica that continues handles no event twice`() async throws {
-        let fixture = try await RuntimeFixture()
+        try await stopped(RuntimeFixture())
+    }
+
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `a stopped replica that continues handles no event twice on Citus`() async throws {
+        try await stopped(RuntimeFixture(PrivateCluster.sharedCitus()))
+    }
+
+    private func stopped(_ fixture: RuntimeFixture) async throws {
         let sleeper = try await CounterProcess(fixture, "load", "5", "50")
         let other = try await CounterProcess(fixture, "serve")
         let pings = try await fixture.pinging {

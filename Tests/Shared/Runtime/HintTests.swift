@@ -41,8 +41,14 @@ import Testing
         await fixture.pool.close()
     }
 
-    @Test func `a wake-up names the types of the new events`() async throws {
-        let fixture = try await RuntimeFixture()
+    @Test func `a wake-up names the types of the new events`() async throws { try await hear(in: RuntimeFixture()) }
+
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `wake-ups go through the coordinator of Citus`() async throws {
+        try await hear(in: RuntimeFixture(PrivateCluster.sharedCitus()))
+    }
+
+    private func hear(in fixture: RuntimeFixture) async throws {
         let sender = WakeUpSender(pool: fixture.pool, sender: UUID(), logger: fixture.logger)
         let other = WakeUpSender(pool: fixture.pool, sender: UUID(), logger: fixture.logger)
         let heard = AsyncStream<WakeUpSender.WakeUp>.makeStream()

@@ -8,8 +8,14 @@ import Testing
 
 /// A rolling update and its rollback: replicas of two releases as real processes, replaced one by one under load.
 @Suite(.tags(.database, .processes), .serialized, .timeLimit(.minutes(5))) struct RollingUpdateTests {
-    @Test func `a rolling update and its rollback lose no command`() async throws {
-        let fixture = try await RuntimeFixture()
+    @Test func `a rolling update and its rollback lose no command`() async throws { try await update(RuntimeFixture()) }
+
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `a rolling update and its rollback lose no command on Citus`() async throws {
+        try await update(RuntimeFixture(PrivateCluster.sharedCitus()))
+    }
+
+    private func update(_ fixture: RuntimeFixture) async throws {
         var replicas: [CounterProcess] = []
         for _ in 0..<3 { replicas.append(try await CounterProcess(fixture, "load", "3", "40")) }
         var acknowledged: [String] = []

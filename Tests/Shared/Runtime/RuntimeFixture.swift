@@ -45,6 +45,15 @@ struct RuntimeFixture: Sendable {
         pool = ConnectionPool(options, size: 4, acquisitionTimeout: .seconds(60), logger: logger)
     }
 
+    /// Opens the log of another fixture in a restored cluster.
+    init(_ original: RuntimeFixture, in cluster: PrivateCluster) async throws {
+        (self.cluster, database, partitions, logger) =
+            (cluster, original.database, original.partitions, original.logger)
+        let options = try ConnectionOptions(url: cluster.url(database: database))
+        pool = ConnectionPool(options, size: 4, acquisitionTimeout: .seconds(60), logger: logger)
+        placement = try await LogPlacement.read(pool)
+    }
+
     /// Returns a replica that does not run, for reads of states.
     func observer() throws -> DurableRuntime<Counter> {
         DurableRuntime<Counter>(
