@@ -69,12 +69,14 @@ import Testing
                 status: TestSupport.ExitStatus, output: String
             ) { try await installation.run("restore", ["--replace", "--to=" + moment] + more + [backup.path]) }
             let elsewhere = installation.folder.appendingPathComponent("backups")
+            let state = try StoppedState(installation)
             for (wrong, message) in [
                 (early, "give an earlier backup"), (Self.text(of: Date() + 3600), "is in the future"),
                 (Self.text(of: Date()), "the archive ends before"),
             ] {
                 let refused = try await restore(to: wrong)
                 #expect(refused.status == .exited(1) && refused.output.contains(message), "\(refused.output)")
+                #expect(try StoppedState(installation) == state, "\(message)")
             }
             let restored = try await restore(to: moment, "--archive", elsewhere.path)
             #expect(restored.status == .exited(0), "\(restored.output)")
@@ -127,42 +129,14 @@ import Testing
         #expect(Glibc.kill(pid, SIGKILL) == 0)
     }
 
-    /// A log that goes back would write other segments with the same names.
-    private func refuseSnapshot(_ installation: Installation) async throws {
-        for (action, status) in [("save", 0), ("restore", 1)] as [(String, Int32)] {
-            let snapshot = try ChildProcess.start(
-                Repository.file("deploy/snapshot").path, ["--data", installation.folder.path, action, "a"],
-                environment: installation.environment)
-            #expect(try await snapshot.exit(within: 120) == .exited(status), "\(snapshot.errors.tail())")
-            #expect(status == 0 || snapshot.errors.tail().contains("cannot follow a log that goes back"))
-        }
-    }
-
     /// Returns the segments that a stopped server could not archive.
     private func unarchived(_ installation: Installation) throws -> [String] {
-        let log = installation.folder.appendingPathComponent("log/database.log").resolvingSymlinksInPath()
-        let status = log.deletingLastPathComponent().appendingPathComponent("data/pg_wal/archive_status")
+        let status = installation.database.appendingPathComponent("data/pg_wal/archive_status")
         return try FileManager.default.contentsOfDirectory(atPath: status.path).filter { $0.hasSuffix(".ready") }
     }
 
-    private static func text(of moment: Date) -> String {
+    static func text(of moment: Date) -> String {
         Date.ISO8601FormatStyle(includingFractionalSeconds: true).format(moment)
-    }
-
-    @Test(arguments: [
-        (["backup"], "give a folder for the backup"), (["backup", "--fast", "x"], "unknown option '--fast'"),
-        (["backup", "a", "b"], "give one folder"), (["restore"], "give the folder of a backup"),
-        (["restore", "--replase", "x"], "unknown option '--replase'"),
-        (["restore", "--accept", "x"], "--accept takes no"),
-        (["restore", "--data"], "--data needs a folder"),
-        (["restore", "--to", "yesterdy", "x"], "--to needs a moment such as"),
-        (["restore", "--archive", "/", "x"], "--archive needs --to"),
-    ])
-    func `a wrong command line gets one line and status 2`(words: [String], message: String) async throws {
-        let process = try ChildProcess.start(Repository.file("deploy/\(words[0])").path, Array(words.dropFirst()))
-        #expect(try await process.exit(within: 30) == .exited(2))
-        #expect(process.errors.lines.count == 1)
-        #expect(process.errors.tail().contains(message))
     }
 
     private func start(_ installation: Installation, _ more: String...) async throws {
@@ -182,30 +156,6 @@ import Testing
         return Places(
             position: registered.position ?? "", order: orders.json["next"]?.string ?? "",
             cursor: page.json["next"]?.string ?? "")
-    }
-
-    /// A running suite, existing data, a damaged backup and a newer backup are refused, and nothing changes.
-    private func expectRefusals(_ installation: Installation, _ backup: URL) async throws {
-        func refuse(_ arguments: [String], _ words: String) async throws {
-            let refused = try await installation.run("restore", arguments)
-            #expect(refused.status == .exited(1) && refused.output.contains(words), "\(refused.output)")
-        }
-        try await refuse(["--replace", backup.path], "the suite runs in")
-        #expect(try await installation.down().exit(within: 180) == .exited(0))
-        try await refuse([backup.path], "has data: add --replace")
-        let now = Self.text(of: Date())
-        try await refuse(["--replace", "--to", now, backup.path], "there is no archive in")
-        try await refuse(["--replace", installation.folder.path], "it has no manifest")
-        let script = """
-            cd "$(dirname "$1")"; cp -a first damaged; printf x >>damaged/database/global/pg_control
-            cp -a first newer; sed -i 's/^version .*/version 99.0.0/' newer/manifest
-            cd newer; sha256sum manifest >manifest.sha256
-            """
-        let shell = try ChildProcess.start("/bin/bash", ["-euc", script, "copy", backup.path])
-        #expect(try await shell.exit(within: 60) == .exited(0), "\(shell.errors.tail())")
-        let parent = backup.deletingLastPathComponent()
-        try await refuse(["--replace", parent.appendingPathComponent("damaged").path], "./database/global/pg_control")
-        try await refuse(["--replace", parent.appendingPathComponent("newer").path], "is of version 99.0.0")
     }
 
     private func expectBackup(_ installation: Installation) async throws {

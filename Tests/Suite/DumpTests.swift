@@ -49,4 +49,21 @@ import Testing
         }
         try await cluster.destroy()
     }
+
+    /// Each worker would give its part as of another moment.
+    @Test(.enabled("skipped: Citus is not installed") { try await PrivateCluster.hasCitus() })
+    func `a database with Citus is not dumped`() async throws {
+        let cluster = try await PrivateCluster.sharedCitus()
+        let database = try await cluster.makeNamedDatabase()
+        try await Installation.using { installation in
+            try FileManager.default.createDirectory(
+                at: installation.folder.appendingPathComponent("run"), withIntermediateDirectories: true)
+            let backup = installation.folder.appendingPathComponent("dump").path
+            let refused = try await installation.run(
+                "backup", [backup], environment: ["DATABASE_URL": cluster.tcpURL(database: database)])
+            #expect(refused.status == .exited(1) && refused.output.hasPrefix("error: "), "\(refused.output)")
+            #expect(refused.output.contains("has the extension citus") && refused.output.contains("deploy/citus.md"))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: installation.folder.path) == ["run"])
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import NIOHTTP1
 import Records
 import TestSupport
@@ -38,6 +39,42 @@ import Testing
             try await snapshot(installation, "remove", "first", says: "the snapshot first is removed")
             #expect(try await run(installation, ["list"]) == (.exited(0), "", ""))
             try await failure(installation)
+        }
+    }
+
+    @Test func `the next start finishes a killed restore, with another incarnation of the log`() async throws {
+        try await Installation.using { installation in
+            try await start(installation)
+            try await installation.load("before")
+            try await snapshot(installation, "save", "first", says: "the snapshot first is saved")
+            let commands = [
+                // Before the exchange, nothing has changed.
+                "^cp -a .*/content\\.new$",
+                // Before the second and the fourth exchange, and the removal of the former data.
+                "mv .*/data\\.new ", "mv .*/content\\.new ", "rm -rf .*/data\\.old$",
+                // When the database runs.
+                "setsid -w ",
+            ]
+            let place = try await installation.load("later")
+            for (number, command) in commands.enumerated() {
+                let killed = try await installation.interrupt("snapshot", ["restore", "first"], before: command)
+                #expect(killed == .signalled(SIGKILL), "\(command)")
+                try await start(installation)
+                try await installation.expect(place, of: "later", isGone: number > 0)
+                try await expectFinished(installation, command)
+            }
+            // A signal ends the restore when it has restored everything.
+            let ended = try await installation.interrupt(
+                "snapshot", ["restore", "first"], before: "setsid -w ", with: "TERM")
+            #expect(ended == .exited(130))
+            for service in SuiteService.allCases {
+                try await eventually(within: 60, describe: "\(service) runs again") {
+                    (try? await installation.call(.GET, service, "/readyz").status) == 200
+                }
+            }
+            try await installation.expect(place, of: "later", isGone: true)
+            try await expectFinished(installation, "signal")
+            try await killedEarlierVersion(installation)
         }
     }
 
@@ -81,38 +118,40 @@ import Testing
         let down = try installation.down()
         #expect(try await down.exit(within: 60) == .exited(0))
         try await snapshot(installation, "save", "third", fails: "no suite with its own database runs")
-        try await killed(installation)
     }
 
-    /// The states of the folders in which a kill can leave a restore. The next start finishes it.
-    private func killed(_ installation: Installation) async throws {
-        let states = [
-            // Killed while it copied.
-            "cp -a $home/data $home/data.new; rm -r $home/data.new/base; cp -a content content.new",
-            // Killed before the second, the third and the fourth exchange.
-            "mv $home/data $home/data.old; cp -a $home/data.old $home/data.new; cp -a content content.new",
-            "cp -a $home/data $home/data.old; mv content content.new; mkdir content",
-            "cp -a $home/data $home/data.old; cp -a content content.old; mv content content.new",
-            // Killed while it removed the former data.
-            "cp -a $home/data $home/data.old; rm -r $home/data.old/base; cp -a content content.old",
-        ]
-        for state in states {
-            let sources = ["output", "packages", "process", "cluster", "suite"].map { "source deploy/lib/\($0).sh" }
-            let find = ["set -euo pipefail", "cd \"$1\""] + sources + ["use_data \"$0\"", "find_cluster"]
-            let script = (find + ["cd \"$data\"", "touch run/paused", state]).joined(separator: "; ")
-            let root = Repository.file("deploy").deletingLastPathComponent().path
-            let change = try ChildProcess.start("/bin/bash", ["-c", script, installation.folder.path, root])
-            #expect(try await change.exit(within: 60) == .exited(0), "\(change.errors.tail())")
-            let up = try installation.up(["--detach", "--no-fleet", "--virtual-time"])
-            #expect(try await up.exit(within: 400) == .exited(0), "\(state): \(up.output.tail()) \(up.errors.tail())")
-            #expect(try await installation.call(.GET, .lifecycle, "/v1/devices/before").status == 200, "\(state)")
-            #expect(try await installation.call(.GET, .transfer, "/content/before").status == 200, "\(state)")
-            let names = try FileManager.default.subpathsOfDirectory(atPath: installation.folder.path)
-            let left = names.filter { $0.hasSuffix(".new") || $0.hasSuffix(".old") || $0.hasSuffix("paused") }
-            #expect(left.isEmpty, "\(state)")
-            let down = try installation.down()
-            #expect(try await down.exit(within: 60) == .exited(0))
+    /// A script of an earlier version has begun the exchange without a mark.
+    private func killedEarlierVersion(_ installation: Installation) async throws {
+        let place = try await installation.load("latest")
+        #expect(try await installation.down().exit(within: 60) == .exited(0))
+        let script = "cd \"$0\"; cp -a data data.old; cd \"$1\"; cp -a content content.new; touch run/paused"
+        let change = try ChildProcess.start(
+            "/bin/bash", ["-euc", script, installation.database.path, installation.folder.path])
+        #expect(try await change.exit(within: 60) == .exited(0), "\(change.errors.tail())")
+        try await start(installation)
+        let stale = try await installation.call(
+            .GET, .lifecycle, "/v1/devices/before", headers: ["Dormouse-Position": place.position])
+        #expect(stale.status == 410)
+        try await expectFinished(installation, script)
+    }
+
+    /// Expects no copies and no marks of a restore, and accepted files.
+    private func expectFinished(_ installation: Installation, _ command: String) async throws {
+        let folders = [installation.folder, installation.database]
+        let names = try folders.flatMap { try FileManager.default.contentsOfDirectory(atPath: $0.path) }
+        let left = names.filter { $0.hasSuffix(".new") || $0.hasSuffix(".old") || $0.hasPrefix("unfinished") }
+        #expect(left.isEmpty, "\(command)")
+        let paused = installation.folder.appendingPathComponent("run/paused").path
+        #expect(!FileManager.default.fileExists(atPath: paused), "\(command)")
+        try await eventually(within: 60, describe: "the files are accepted after \(command)") {
+            let checks = try await installation.call(.GET, .transfer, "/readyz").json["checks"]
+            return checks?["data_directory"]?.string == "ok"
         }
+    }
+
+    private func start(_ installation: Installation) async throws {
+        let up = try installation.up(["--detach", "--no-fleet"])
+        #expect(try await up.exit(within: 400) == .exited(0), "\(up.output.tail()) \(up.errors.tail())")
     }
 
     private func snapshot(_ installation: Installation, _ words: String..., says text: String) async throws {

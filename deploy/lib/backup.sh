@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Backups: their manifest and their folders. Sourced, never run; needs output.sh.
+# Backups: their manifest, their folders and their dumps. Sourced, never run; needs output.sh, packages.sh and suite.sh.
 #
 # A backup is a folder with `manifest`, `manifest.sha256`, `content`, `apns`, and the database: `database` is a copy of
 # the cluster with the log that it needs, `database.dump` is a dump of a database that DATABASE_URL names.
@@ -97,4 +97,41 @@ use_database() {
     user=${user#*:}
     printf -v PGPASSWORD '%b' "${user//%/\\x}"
     export PGPASSWORD
+}
+
+# database_id URL: prints a name of the database for the file `unfinished`. It has no password.
+database_id() (
+    use_database "$1"
+    short_hash "$database_url"
+)
+
+# ask_database URL SQL: prints the answer of a database to a query of its own session. Needs `programs`.
+ask_database() (
+    use_database "$1"
+    exec "$programs/psql" -d "$database_url" -XAtq -c "$2" 9>&-
+)
+
+# has_log URL: prints 1 if the database has a log, else 0.
+has_log() { ask_database "$1" "SELECT count(*) FROM pg_namespace WHERE nspname = 'bus'"; }
+
+# finish_dump URL: finishes the exchange of a killed restore of a dump into this database. If the dump is not there, the
+# former content stays.
+finish_dump() {
+    local found
+    if [[ $(unfinished_value kind) != dump ]]; then return 0; fi
+    programs=$(postgres_programs) || fail "no PostgreSQL $minimum_postgres or newer was found, whose psql is needed"
+    found=$(has_log "$1") || fail "cannot connect to the database that DATABASE_URL names"
+    if [[ $found == 0 ]]; then
+        warn "a restore of a dump was interrupted before it changed the database"
+        discard_restore
+    else
+        warn "a restore of a dump was interrupted, and is finished now"
+        put_content_in_place
+    fi
+}
+
+# discard_restore: removes the copies of a restore that has exchanged nothing.
+discard_restore() {
+    rm -rf "$data/content.restored" "$data/apns.restored"
+    rm -f "$unfinished"
 }

@@ -45,8 +45,9 @@ start_workers() {
 }
 
 start_worker() {
-    local folder=$home/workers/$1 output
+    local folder=$home/workers/$1 port=$((first_worker_port + $1 - 1)) output
     give_folder "$folder"
+    clear_stale_cluster "$folder" "$port"
     if ! as_owner test -e "$folder/data/PG_VERSION"; then
         rm -rf "$folder/data"
         output=$(as_owner env LC_ALL=C "$programs/initdb" -D "$folder/data" -U postgres --data-checksums --encoding=UTF8 \
@@ -57,7 +58,7 @@ start_worker() {
         citus_settings
         cat <<-CONFIGURATION
 			listen_addresses = ''
-			port = $((first_worker_port + $1 - 1))
+			port = $port
 			unix_socket_directories = '${sockets//\'/\'\'}'
 			unix_socket_permissions = 0700
 			max_connections = $2
@@ -118,8 +119,8 @@ stop_workers() {
     done
 }
 
-# refuse_workers COMMAND: fails if the cluster has workers, whose data the command would leave out.
+# refuse_workers COMMAND: fails if the cluster has workers, whose data the command would leave as it is.
 refuse_workers() {
-    (($(worker_count) == 0)) || fail "$1 copies one PostgreSQL, and the data of this installation is also on workers of \
+    (($(worker_count) == 0)) || fail "$1 is for one PostgreSQL, and the data of this installation is also on workers of \
 Citus: see the section about backups in deploy/citus.md"
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A private PostgreSQL cluster, separate from clusters of the system. Sourced, never run; needs output.sh,
-# process.sh, packages.sh, archive.sh, and the variables `data`, `runs`, `logs` and `secrets`.
+# process.sh, packages.sh, archive.sh, suite.sh, and the variables `data`, `runs`, `logs` and `secrets`.
 
 # find_cluster: sets `home` (the folder of the cluster), `owner` (its user) and `programs`.
 # PostgreSQL refuses to run as root. For root, the user of the PostgreSQL package runs it.
@@ -8,8 +8,8 @@ find_cluster() {
     programs=$(postgres_programs) || fail "no PostgreSQL $minimum_postgres or newer was found"
     home=$data/database
     local elsewhere
-    elsewhere=/var/lib/dormouse-$(short_hash "$data")
-    finish_restore "$home" "$elsewhere"
+    elsewhere=$(other_home)
+    finish_restore
     if [[ ! -e $home/data/PG_VERSION && -e $elsewhere/data/PG_VERSION ]]; then home=$elsewhere; fi
 
     if [[ -e $home/data/PG_VERSION ]]; then
@@ -45,6 +45,9 @@ find_cluster() {
     if ((${#sockets} > 85)); then sockets=/tmp/dormouse-$(short_hash "$data"); fi
 }
 
+# other_home: prints the folder of the cluster if its user cannot enter the data folder.
+other_home() { printf '/var/lib/dormouse-%s' "$(short_hash "$data")"; }
+
 # give_folder PATH: creates a folder that only the user of the cluster can enter.
 give_folder() {
     mkdir -p "$1" && chmod 700 "$1" || fail "cannot create the folder $1"
@@ -61,28 +64,6 @@ as_owner() (
     fi
     exec "$@" 9>&-
 )
-
-# finish_restore HOME...: finishes a ./deploy/snapshot restore that was killed while it exchanged folders, and removes what
-# one left that was killed before or after. While the copies are incomplete, the former data still has its name.
-finish_restore() {
-    local folder
-    for folder in "$@"; do
-        if [[ -e $folder/data.new && -e $folder/data ]]; then
-            # The content first: its copy alone would mean that only this one is left to exchange.
-            rm -rf "$data/content.new"
-            rm -rf "$folder/data.new"
-        elif [[ -e $folder/data.new ]]; then
-            warn "a restore of a snapshot was interrupted, and is finished now: restore the snapshot again"
-            mv "$folder/data.new" "$folder/data"
-        fi
-        if [[ -e $folder/data ]]; then rm -rf "$folder/data.old"; fi
-    done
-    if [[ -e $data/content.new ]]; then
-        rm -rf "$data/content"
-        mv "$data/content.new" "$data/content"
-    fi
-    if [[ -e $data/content ]]; then rm -rf "$data/content.old"; fi
-}
 
 # administer DATABASE: runs the SQL on its standard input as the cluster's superuser.
 administer() {
@@ -166,52 +147,61 @@ launch_postgres() {
     output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -s start 2>&1)
 }
 
-# cluster_is_outdated: whether an upgrade of the package has replaced the program of the running server. New sessions
-# of this server load libraries of another version, and fail with SQLSTATE 58P01.
-cluster_is_outdated() {
+# is_outdated NAME: whether an upgrade of the package has replaced the program of the running server. New sessions of this
+# server load libraries of another version, and fail with SQLSTATE 58P01.
+is_outdated() {
     local pid program
-    pid=$(pid_of database) || return 1
+    pid=$(pid_of "$1") || return 1
     # Only the user of the server can read the link if root lacks rights.
     program=$(as_owner readlink "/proc/$pid/exe") || return 1
     [[ $program == *' (deleted)' ]]
 }
 
-# restart_outdated_cluster: restarts an outdated server with the installed programs. The services wait for it.
+# restart_outdated_cluster: restarts outdated servers with the installed programs. The services wait for them.
 restart_outdated_cluster() {
-    if ! cluster_is_outdated; then return 0; fi
-    step "Restarting PostgreSQL: its programs were replaced while it ran, for example by an upgrade"
+    local folder
+    for folder in "$home"/workers/*; do
+        if [[ -d $folder ]]; then restart_outdated "worker-${folder##*/}" "$folder" "$folder/worker.log"; fi
+    done
+    restart_outdated database "$home" "$home/database.log"
+}
+
+# restart_outdated NAME FOLDER LOG: restarts the recorded server of the folder if it is outdated.
+restart_outdated() {
+    if ! is_outdated "$1"; then return 0; fi
+    step "Restarting PostgreSQL ($1): its programs were replaced while it ran, for example by an upgrade"
     local output
-    if ! output=$(as_owner "$programs/pg_ctl" -D "$home/data" -l "$home/database.log" -w -t 120 -m fast -s restart 2>&1); then
-        show_end database
-        fail "PostgreSQL did not restart: $output; run ./deploy/down, then ./deploy/up"
-    fi
-    record database "$(head -n 1 "$home/data/postmaster.pid")" || fail "PostgreSQL exited after its restart"
+    output=$(as_owner "$programs/pg_ctl" -D "$2/data" -l "$3" -w -t 120 -m fast -s restart 2>&1) ||
+        fail "PostgreSQL did not restart: $output; its log is $3; run ./deploy/down, then ./deploy/up"
+    record "$1" "$(as_owner head -n 1 "$2/data/postmaster.pid")" || fail "PostgreSQL exited after its restart; its log is $3"
     done_ "$("$programs/postgres" --version) runs"
 }
 
-# A postmaster.pid may outlive its server, and another program may have its pid. Only a process whose working directory
-# is the data folder is its server.
+# clear_stale_cluster [FOLDER PORT]: ends unrecorded servers of the folder, and removes what a killed one left. Without a
+# folder it is `home`, whose start is before that of its workers. A postmaster.pid may outlive its server, and another
+# program may have its pid. Only a process whose working directory is the data folder is its server.
 clear_stale_cluster() {
-    local deadline=$((SECONDS + 10)) pid
-    while [[ -n $(cluster_processes) ]]; do
+    local folder=${1:-$home} deadline=$((SECONDS + 10)) pid
+    while [[ -n $(cluster_processes "$folder") ]]; do
         # Children of a killed server end themselves. An unrecorded server gets a signal.
-        for pid in $(cluster_processes); do
+        for pid in $(cluster_processes "$folder"); do
             if ((SECONDS >= deadline + 10)); then
                 kill -KILL "$pid" 2>/dev/null || true
-            elif ((SECONDS >= deadline)) || [[ $pid == "$(head -n 1 "$home/data/postmaster.pid" 2>/dev/null)" ]]; then
+            elif ((SECONDS >= deadline)) || [[ $pid == "$(head -n 1 "$folder/data/postmaster.pid" 2>/dev/null)" ]]; then
                 kill -QUIT "$pid" 2>/dev/null || true
             fi
         done
         sleep 0.2
     done
-    rm -f "$home/data/postmaster.pid" "$sockets"/.s.PGSQL.*
+    rm -f "$folder/data/postmaster.pid" "$sockets/.s.PGSQL.${2:-}"*
 }
 
+# cluster_processes FOLDER: prints the pids of the servers of the folder, with their children.
 cluster_processes() {
     local folder pid
     for folder in /proc/[0-9]*; do
         pid=${folder#/proc/}
-        if [[ $folder/cwd -ef $home/data && $(cat "$folder/comm" 2>/dev/null) == postgres* ]] &&
+        if [[ $folder/cwd -ef $1/data && $(cat "$folder/comm" 2>/dev/null) == postgres* ]] &&
             identity "$pid" >/dev/null; then
             printf '%s\n' "$pid"
         fi

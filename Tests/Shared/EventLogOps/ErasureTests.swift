@@ -67,6 +67,34 @@ import Testing
         #expect(try await fixture.queries.checkDensity(of: place).faults.isEmpty)
     }
 
+    @Test func `what services keep is erased first, in a transaction of its own`() async throws {
+        let fixture = try await OpsFixture()
+        _ = try await fixture.sql("CREATE TABLE counter.calls (up_to bigint)")
+        _ = try await fixture.sql(
+            """
+            CREATE FUNCTION counter.erase_device(integer, text, up_to bigint, timestamptz) RETURNS void LANGUAGE sql
+            AS 'INSERT INTO counter.calls VALUES ($3)'
+            """)
+        func calls() async throws -> [Int] {
+            try await fixture.sql("SELECT up_to FROM counter.calls").decode(Int.self)
+        }
+        try await fixture.append("push.notification.received", source: "push", to: "a")
+        try await fixture.append("lifecycle.device.erased", source: "lifecycle", to: "a")
+        try await request(2, fixture)
+        try await fixture.readAll()
+        _ = try await fixture.sql("SELECT bus.erase($1, 'device:a', true)", .int4(Int32(place)))
+        #expect(try await calls() == [2])
+        #expect(try await !fixture.events(of: "a").contains { $0.type == Event.erasedType })
+        let erased = "SELECT erased_at IS NOT NULL FROM bus.erasures"
+        #expect(try await fixture.sql(erased)[0].decode(Bool.self) == false)
+
+        // It may be repeated: the process may end between the two.
+        try await LogErasure(pool: fixture.pool, logger: fixture.logger).round()
+        #expect(try await calls() == [2, 2])
+        #expect(try await fixture.events(of: "a").contains { $0.type == Event.erasedType })
+        #expect(try await fixture.sql(erased)[0].decode(Bool.self))
+    }
+
     @Test func `a history without its oldest events gets a base without the erased time`() async throws {
         let fixture = try await OpsFixture()
         for (days, state) in [(33, 1), (32, 2)] {
