@@ -10,7 +10,7 @@ extension PartitionMachine.Action {
         switch self {
         case .gather, .findSuspects, .recordCommands, .recordTrial, .readUnread, .commit, .settle, .pause, .upgrade:
             true
-        case .answer, .failAll, .putBack, .forget, .adopt, .wakeUp, .progress, .end, .log: false
+        case .answer, .failAll, .putBack, .forget, .adopt, .wakeUp, .progress, .eventsLost, .log: false
         }
     }
 
@@ -47,7 +47,7 @@ extension BatchEngine {
         do {
             let heads = try await pool.withConnection { connection in try await commit(commits, connection) }
             return others
-                + committing.compactMap { handle($0.partition, .committed(head: heads[$0.partition] ?? 0)) }
+                + committing.compactMap { handle($0.partition, result(of: $0.partition, heads)) }
         } catch {
             let isShared = commits.count > 1
             return others + committing.compactMap { handle($0.partition, .failed(error, isShared: isShared)) }
@@ -119,7 +119,12 @@ extension BatchEngine {
         let commits = steps.compactMap { if case .commit(let commit) = $0.action { commit } else { nil } }
         let heads = try await commit(commits, connection)
         isOpen = false
-        return steps.compactMap { handle($0.partition, .committed(head: heads[$0.partition] ?? 0)) }
+        return steps.compactMap { handle($0.partition, result(of: $0.partition, heads)) }
+    }
+
+    private func result(of partition: Int, _ heads: [Int: Int]) -> Machine.Event {
+        // A commit returns the head of each partition, or fails.
+        heads[partition].map { .committed(head: $0) } ?? .failed(RuntimeError.failed, isShared: heads.count > 1)
     }
 
     private func gather(

@@ -72,7 +72,7 @@ actor BatchEngine<M: Machine> {
     var firstPartition = 0
     var isAlarmSet = false
     private(set) var isStopping = false
-    /// Why it has stopped by itself; nil if it has not.
+    /// The lost events for which it has stopped; nil without any.
     private(set) var loss: EventsLost?
 
     init(
@@ -227,8 +227,10 @@ actor BatchEngine<M: Machine> {
         case .progress(.succeeded(let withData)): inbox.progress.succeeded(withData: withData)
         case .progress(.failed(let cause)): inbox.progress.failed(cause)
         case .progress(.halted(let reason)): inbox.progress.halted(reason)
-        case .end(let error):
-            loss = loss ?? error
+        case .eventsLost(let error):
+            guard loss == nil else { break }
+            loss = error
+            logger.critical("found events lost, stopped all batches", metadata: [LogKey.error: "\(error)"])
             stop()
         case .log(let level, let message, let metadata):
             var metadata = metadata.mapValues { Logger.MetadataValue.string($0) }

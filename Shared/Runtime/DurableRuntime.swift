@@ -196,16 +196,18 @@ public final class DurableRuntime<M: Machine>: Service {
     /// than partitions, some own none.
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
 
-    /// Runs until graceful shutdown or cancellation.
-    ///
-    /// - Throws: ``EventsLost`` if the log ends before an event that it has read or written.
+    /// The lost events for which this process has stopped; nil without any. It answers commands with
+    /// `RuntimeError.stopping`, and handles nothing, until the log gets another incarnation.
+    public var loss: EventsLost? { get async { await engine.loss } }
+
     public func run() async throws {
         watchdog.start()
         defer { watchdog.stop() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 await self.engine.run()
-                if let loss = await self.engine.loss { throw loss }
+                // The leases stay with this process, so that no other one writes at the lost offsets.
+                if await self.engine.loss != nil { try? await gracefulShutdown() }
             }
             group.addTask { await self.background() }
             try await group.next()

@@ -1,6 +1,6 @@
-/// An error: the log ends before an event that this process has read or written. For example, a standby that was not
-/// synchronous has become the primary.
-public struct EventsLost: Error, Sendable, Equatable, CustomStringConvertible {
+/// The log ends before an event that this process has read or written. For example, a standby that was not synchronous has
+/// become the primary.
+public struct EventsLost: Sendable, Equatable, CustomStringConvertible {
     /// The partition.
     public let partition: Int
     /// The offset of the last event in the log.
@@ -11,7 +11,7 @@ public struct EventsLost: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String {
         """
         the database has lost events: partition \(partition) of the log ends at \(head), and this process knows event \
-        \(knownHead). Stop all services, run "ops begin-incarnation", then start them: see deploy/backup.md
+        \(knownHead). Run "ops begin-incarnation": see deploy/backup.md
         """
     }
 }

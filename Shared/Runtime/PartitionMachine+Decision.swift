@@ -9,7 +9,8 @@ import Timeline
 extension PartitionMachine {
     /// Handles the gathered inputs: records those that may end the process, then decides.
     mutating func decide(_ attempt: Attempt, _ input: BatchInput<M>, now: ContinuousClock.Instant) -> [Action] {
-        guard input.assumption != nil || input.head >= lastHead else { return lost(endingAt: input.head) }
+        let loss = input.assumption == nil ? loss(before: input.head) : []
+        guard loss.isEmpty else { return forget() + [.failAll(RuntimeError.databaseUnavailable)] + loss }
         hasParkedKeys = input.hasParkedKeys
         if input.assumption == nil {
             (days.last, lastHead, isDoubtful) = (input.day, input.head, input.isDoubtful)
@@ -26,10 +27,11 @@ extension PartitionMachine {
         return tryInput(attempt, input, now: now)
     }
 
-    /// Ends the process, because the log ends before an event that this process knows.
-    private mutating func lost(endingAt head: Int) -> [Action] {
-        let error = EventsLost(partition: partition, head: head, knownHead: lastHead)
-        return forget() + [.failAll(RuntimeError.databaseUnavailable), .end(error)]
+    /// Returns the action for a log that ended before an event that this process knows.
+    ///
+    /// - Parameter head: the head that the batch has found.
+    func loss(before head: Int) -> [Action] {
+        head < lastHead ? [.eventsLost(EventsLost(partition: partition, head: head, knownHead: lastHead))] : []
     }
 
     /// Leaves a shared transaction. The same inputs come again in a batch of their own.
@@ -48,7 +50,7 @@ extension PartitionMachine {
         let unanswered = attempt.submissions.filter { one in
             one.idempotency.map { input.stored[$0.key] == nil } ?? false
         }
-        return Set(unanswered.compactMap(\.name)).subtracting(commandGuard.noted)
+        return Set(unanswered.compactMap { $0.name }).subtracting(commandGuard.noted)
             .subtracting(commandGuard.condemned)
     }
 

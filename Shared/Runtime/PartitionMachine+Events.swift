@@ -63,8 +63,8 @@ extension PartitionMachine {
         case adopt([AggregateKey: Aggregate<M>], sizes: [AggregateKey: Int])
         case wakeUp(types: Set<String>)
         case progress(Progress)
-        /// Ends the process after its batches.
-        case end(EventsLost)
+        /// Stops all batches of the process, because the database has lost events.
+        case eventsLost(EventsLost)
         case log(Logger.Level, String, [String: String])
     }
 
@@ -106,7 +106,8 @@ extension PartitionMachine {
             if input.assumption != nil { assumptions.held() }
             commandGuard.cleared(cleared)
             done.head = head
-            return finish(attempt, done, now: now)
+            let loss = loss(before: head - done.batch.events.count)
+            return finish(attempt, done, now: now) + loss
         case (.settling(let attempt, var done, _, _), .settled(let settlement)):
             return settled(settlement, attempt, &done, now: now)
         case (let phase, .failed(let error, let isShared)):
@@ -119,7 +120,7 @@ extension PartitionMachine {
 
     mutating func gather(_ attempt: Attempt) -> [Action] {
         let request = GatherRequest(
-            partition: partition, keys: attempt.submissions.map(\.key),
+            partition: partition, keys: attempt.submissions.map { $0.key },
             idempotencyKeys: attempt.submissions.compactMap { $0.idempotency?.key }, log: attempt.plan.log,
             lease: lease, lastBatch: lastBatch, hasParkedKeys: hasParkedKeys,
             readsSlots: noSlots.ceiling != nil && slots == nil, noSlots: noSlots, unreadable: unreadable,

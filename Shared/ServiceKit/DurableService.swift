@@ -100,6 +100,7 @@ extension DurableService {
                 },
                 .upkeep(maintenance),
                 HealthCheck("waiting_partitions", .reported) { runtime.partitionsWaiting },
+                HealthCheck("log", .reported) { await runtime.loss.map { "\($0)" } },
                 HealthCheck("states") { runtime.hasNewerMember ? runtime.newerStates : nil },
                 HealthCheck("newer_states", .reported) { runtime.hasNewerMember ? nil : runtime.newerStates },
             ],

@@ -67,7 +67,7 @@ import Testing
         #expect(try await fixture.queries.checkDensity(of: place).faults.isEmpty)
     }
 
-    @Test func `what services keep is erased first, in a transaction of its own`() async throws {
+    @Test func `data of services are erased first, in a transaction of their own`() async throws {
         let fixture = try await OpsFixture()
         _ = try await fixture.sql("CREATE TABLE counter.calls (up_to bigint)")
         _ = try await fixture.sql(
@@ -82,8 +82,15 @@ import Testing
         try await fixture.append("lifecycle.device.erased", source: "lifecycle", to: "a")
         try await request(2, fixture)
         try await fixture.readAll()
-        _ = try await fixture.sql("SELECT bus.erase($1, 'device:a', true)", .int4(Int32(place)))
+        func erase(upTo offset: Int, ofServices: Bool) async throws -> String? {
+            try await fixture.sql(
+                "SELECT bus.erase($1, 'device:a', $2, $3)", .int4(Int32(place)), .int(offset), .bool(ofServices)
+            )[0].decode(String?.self)
+        }
+        #expect(try await erase(upTo: 2, ofServices: true) == nil)
         #expect(try await calls() == [2])
+        // A later request came after the first step, which has not erased its data.
+        #expect(try await erase(upTo: 1, ofServices: false) == "another request")
         #expect(try await !fixture.events(of: "a").contains { $0.type == Event.erasedType })
         let erased = "SELECT erased_at IS NOT NULL FROM bus.erasures"
         #expect(try await fixture.sql(erased)[0].decode(Bool.self) == false)

@@ -74,7 +74,7 @@ extension PartitionMachine.Action {
         case .putBack: "put back"
         case .forget: "forget"
         case .adopt: "adopt"
-        case .end: "end"
+        case .eventsLost(let loss): "lost \(loss.head)..<\(loss.knownHead)"
         case .progress(.failed(.heldUp)): "held up"
         case .progress(.failed): "failing"
         case .progress(.halted): "halted"

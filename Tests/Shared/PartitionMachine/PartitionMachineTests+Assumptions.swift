@@ -37,7 +37,7 @@ extension PartitionMachineTests {
         #expect(play.begin([.add(1, to: "a")]) == "gather")
     }
 
-    @Test func `a log that ends before a known event ends the process`() throws {
+    @Test func `a log that ends before a known event stops the process`() throws {
         var play = try known()
         #expect(play.begin([.add(1, to: "a")]) == "assume")
         play.send(.gathered(try play.assumed()))
@@ -46,7 +46,15 @@ extension PartitionMachineTests {
         #expect(play.begin([.add(1, to: "a")]) == "gather")
         var input = BatchInput<Counter>.pings(holdsLease: true)
         input.head = 2
-        #expect(play.handle(.gathered(input)) == "forget, fail \(RuntimeError.databaseUnavailable), end")
+        #expect(play.handle(.gathered(input)) == "forget, fail \(RuntimeError.databaseUnavailable), lost 2..<3")
+    }
+
+    @Test func `a batch that assumes finds events lost that the process has only read`() throws {
+        var play = try known()
+        play.machine.lastHead = 5
+        #expect(play.begin([.add(1, to: "a")]) == "assume")
+        #expect(play.send(.gathered(try play.assumed())) == "verify and commit 1")
+        #expect(play.send(.committed(head: 5)) == "adopt, answer ok, lost 4..<5")
     }
 
     @Test func `a refusal needs a look`() throws {

@@ -69,7 +69,7 @@ extension PartitionMachineTests {
             for event in events { play.send(event) }
             play.machine.isStopping = true
             if events.isEmpty { play.send(.gathered(.pings(1))) }
-            #expect(play.send(.committed(head: 2)) == "adopt, answer ok")
+            #expect(play.send(.committed(head: 3)) == "adopt, answer ok")
             play.machine.lookAgain()
             #expect(play.begin() == nil)
             #expect(play.begin([.add(1, to: "a")]) == "assume")

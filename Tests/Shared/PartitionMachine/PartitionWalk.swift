@@ -150,6 +150,7 @@ struct PartitionWalk {
                 taken = []
             case .adopt(let adopted, _):
                 for (key, aggregate) in adopted { try #require(aggregate.state == aggregates[key]?.state) }
+            case .eventsLost(let loss): Issue.record("\(loss)")
             default: if action.isStep { step = action }
             }
         }

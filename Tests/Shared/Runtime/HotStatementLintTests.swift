@@ -66,6 +66,13 @@ import Testing
         "TimeTravel", "TokenKeys",
     ]
 
+    @Test func `the list of a condition has each partition once`() {
+        guard case .bytes(let list) = Statements.list([3, 1, 3, 1]).value,
+            case .bytes(let same) = Parameter.int4s([1, 3]).value
+        else { return #expect(Bool(false)) }
+        #expect(list == same)
+    }
+
     /// A new statement must be in one of the lists of ``HotStatements``, or in a cold file.
     @Test func `every statement is checked, or known to read all partitions`() throws {
         var names: [String] = []

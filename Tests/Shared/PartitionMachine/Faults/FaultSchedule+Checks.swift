@@ -27,6 +27,7 @@ extension FaultSchedule {
             processes[process].taken = []
         case .forget: processes[process].cache = [:]
         case .adopt(let aggregates, _): processes[process].cache.merge(aggregates) { $1 }
+        case .eventsLost(let loss): throw Violation("no event is lost: \(loss)")
         default: if action.isStep { processes[process].request = .step(action) }
         }
     }

@@ -37,6 +37,10 @@ import Testing
 
     /// For each guard, a seed that finds its absence. After a change of the simulation, take the first one that
     /// `a missing guard is found` prints.
+    ///
+    /// A model of one partition can't show all faults. Others have tests with a database: a client that stops in the
+    /// middle of a pipeline (`BlockerTests`), a long fold of an old state (`RefoldTests`), waits for locks (`SharingTests`,
+    /// `LockPatienceTests`), a process without progress (`WatchdogTests`), and clocks of hosts (`ClockSkewTests`).
     @Test(arguments: Guard.allCases)
     func `a kept seed finds a missing guard, and nothing with it`(without: Guard) throws {
         let seed = try #require(Self.kept[without])
