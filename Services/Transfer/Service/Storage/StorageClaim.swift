@@ -48,10 +48,11 @@ actor StorageClaim {
     func check() async throws -> Bool {
         let events = try await countEvents()
         let found = try await compare(events)
-        if found == nil { try await storage.write(StorageMark(incarnation: incarnation.id, events: events)) }
         let isNews = fault != found
         fault = found
+        // Before the write, which may need space.
         storage.trash.keep(found != nil)
+        if found == nil { try await storage.write(StorageMark(incarnation: incarnation.id, events: events)) }
         if isNews, let found {
             logger.error(
                 "refused to sweep DATA_DIRECTORY; run accept-directory if the database belongs to it",

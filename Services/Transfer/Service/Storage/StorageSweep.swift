@@ -42,7 +42,9 @@ struct StorageSweep: Service {
     func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while true {
+                var pause = pause
                 do { try await sweep() } catch {
+                    pause = min(pause, .seconds(10))
                     logger.warning(
                         "failed to sweep unreferenced files, will retry", error: error, metadata: metadata([:]))
                 }
@@ -53,11 +55,12 @@ struct StorageSweep: Service {
 
     /// Checks every file once.
     func sweep() async throws {
+        // First, because the trash makes room only after it.
+        let isForeign = try await claim?.check() == false
         let trashed = try await storage.names(in: folder.trash, unchangedFor: .zero)
         try await putBack(trashed.filter { $0 != Self.note })
         let old = try await storage.names(in: folder, unchangedFor: age)
         let leftovers = try await unnamed(of: old)
-        let isForeign = try await claim?.check() == false
         let isRefused =
             if isForeign { true } else {
                 try await isRefused(leftovers.count, of: old.count, isNoted: trashed.contains(Self.note))
