@@ -13,9 +13,10 @@ public final class LogErasure: Service {
 
     private static let pending = Statement(
         """
-        SELECT partition::int8, key FROM bus.erasures WHERE erased_at IS NULL ORDER BY requested_at, partition, key
+        SELECT partition::int8, key, log_offset FROM bus.erasures WHERE erased_at IS NULL
+        ORDER BY requested_at, partition, key
         """)
-    private static let erase = Statement("SELECT bus.erase($1, $2, $3)")
+    private static let erase = Statement("SELECT bus.erase($1, $2, $3, $4)")
 
     /// - Parameters:
     ///   - pool: with the role of the schema's owner.
@@ -49,15 +50,18 @@ public final class LogErasure: Service {
     /// Erases what services keep beside the log, or the part in the log.
     ///
     /// - Returns: what it waits for; nil if it is erased.
-    private func erase(_ partition: Int, _ key: String, ofServices: Bool) async throws(PostgresError) -> String? {
-        try await pool.execute(Self.erase, .partition(partition), .text(key), .bool(ofServices))[0].decode(String?.self)
+    private func erase(
+        _ partition: Int, _ key: String, upTo offset: Int, ofServices: Bool
+    ) async throws(PostgresError) -> String? {
+        let parameters: [Parameter] = [.partition(partition), .text(key), .int(offset), .bool(ofServices)]
+        return try await pool.execute(Query(Self.erase, parameters))[0].decode(String?.self)
     }
 
     /// Erases all histories whose events all consumers have read, one at a time. The others wait for the next round.
     public func round() async throws(PostgresError) {
-        for (partition, key) in try await pool.execute(Self.pending).decode((Int, String).self) {
-            var waits = try await erase(partition, key, ofServices: true)
-            if waits == nil { waits = try await erase(partition, key, ofServices: false) }
+        for (partition, key, offset) in try await pool.execute(Self.pending).decode((Int, String, Int).self) {
+            var waits = try await erase(partition, key, upTo: offset, ofServices: true)
+            if waits == nil { waits = try await erase(partition, key, upTo: offset, ofServices: false) }
             if let waits {
                 logger.debug(
                     "an erasure waits", metadata: [LogKey.aggregate: "\(key)", LogKey.waitsFor: "\(waits)"])

@@ -114,24 +114,23 @@ ask_database() (
 # has_log URL: prints 1 if the database has a log, else 0.
 has_log() { ask_database "$1" "SELECT count(*) FROM pg_namespace WHERE nspname = 'bus'"; }
 
-# finish_dump URL: finishes the exchange of a killed restore of a dump into this database. If the dump is not there, the
-# former content stays.
+# dump_sign: prints the comment that a restored schema has. It comes with the last statement of the restore.
+dump_sign() { printf 'deploy/restore %s' "$(unfinished_value suffix)"; }
+
+# has_dump URL: prints 1 if the database has the whole dump of the unfinished restore, else 0.
+has_dump() {
+    ask_database "$1" "SELECT count(*) FROM pg_namespace WHERE nspname = 'bus'
+        AND obj_description(oid, 'pg_namespace') = '$(dump_sign)'"
+}
+
+# finish_dump URL: finishes the exchange of a killed restore of a dump into this database. Fails if the dump is not there.
 finish_dump() {
     local found
     if [[ $(unfinished_value kind) != dump ]]; then return 0; fi
     programs=$(postgres_programs) || fail "no PostgreSQL $minimum_postgres or newer was found, whose psql is needed"
-    found=$(has_log "$1") || fail "cannot connect to the database that DATABASE_URL names"
-    if [[ $found == 0 ]]; then
-        warn "a restore of a dump was interrupted before it changed the database"
-        discard_restore
-    else
-        warn "a restore of a dump was interrupted, and is finished now"
-        put_content_in_place
-    fi
-}
-
-# discard_restore: removes the copies of a restore that has exchanged nothing.
-discard_restore() {
-    rm -rf "$data/content.restored" "$data/apns.restored"
-    rm -f "$unfinished"
+    found=$(has_dump "$1") || fail "cannot connect to the database that DATABASE_URL names"
+    [[ $found == 1 ]] || fail "a restore was interrupted before it changed the database: repeat ./deploy/restore, or remove \
+$unfinished to start with the database as it is"
+    warn "a restore of a dump was interrupted, and is finished now"
+    put_content_in_place
 }

@@ -103,7 +103,8 @@ refuse_other_restore() {
     if [[ $other == own ]]; then
         fail "a restore into the database of $data was interrupted: run ./deploy/up$data_option once without DATABASE_URL"
     fi
-    fail "a restore into a database of DATABASE_URL was interrupted: set the same DATABASE_URL, or repeat the restore"
+    fail "a restore into a database of DATABASE_URL was interrupted: set the same DATABASE_URL to finish it, or drop that \
+database and remove $unfinished"
 }
 
 # finish_restore: finishes the exchange of folders of a restore that was killed, and removes what a ./deploy/snapshot
@@ -119,10 +120,11 @@ finish_restore() {
     fi
     for folder in "$data/database" "$elsewhere"; do
         if [[ -e $folder/data.new && -e $folder/data ]]; then
+            # The log has not changed, so it needs no other incarnation.
+            if [[ $kind == snapshot ]]; then rm -f "$unfinished"; fi
             # The content first: its copy alone would mean that only this one is left to exchange.
             rm -rf "$data/content.new"
             rm -rf "$folder/data.new"
-            if [[ $kind == snapshot ]]; then rm -f "$unfinished"; fi
         elif [[ -e $folder/data.new ]]; then
             warn "a restore of a snapshot was interrupted, and is finished now"
             mark_snapshot

@@ -25,10 +25,11 @@ CREATE INDEX erasures_requested_at_idx ON bus.erasures (requested_at) WHERE eras
 -- have read these events. Returns what it waits for; null if this step is done.
 --
 -- The step `of_services` comes first, in a transaction of its own, and may be repeated. On Citus a worker commits before
--- the coordinator, which may end in between. So `erased_at` is set only after the data of services are gone.
+-- the coordinator, which may end in between. So `erased_at` is set only after the data of services are gone. Both steps
+-- name the offset of the request: if a later request has come meanwhile, the step does nothing.
 --
 -- Events without content stay, because readers of all services follow them: the end of a registration, and a revocation.
-CREATE FUNCTION bus.erase(erased_partition integer, erased_key text, of_services boolean) RETURNS text
+CREATE FUNCTION bus.erase(erased_partition integer, erased_key text, up_to bigint, of_services boolean) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
     request bus.erasures;
@@ -41,8 +42,8 @@ DECLARE
     hook regprocedure;
 BEGIN
     SELECT * INTO request FROM bus.erasures AS r
-    WHERE r.partition = erased_partition AND r.key = erased_key AND r.erased_at IS NULL FOR UPDATE;
-    IF NOT FOUND THEN RETURN NULL; END IF;
+    WHERE r.partition = erased_partition AND r.key = erased_key AND r.log_offset = up_to AND r.erased_at IS NULL FOR UPDATE;
+    IF NOT FOUND THEN RETURN 'another request'; END IF;
 
     -- A consumer that has read the request has committed its reactions to all earlier events.
     SELECT min('consumer ' || c.consumer) INTO waits FROM bus.cursors AS c
@@ -116,4 +117,4 @@ BEGIN
     WHERE r.partition = erased_partition AND r.key = erased_key;
     RETURN NULL;
 END $$;
-REVOKE ALL ON FUNCTION bus.erase(integer, text, boolean) FROM PUBLIC;
+REVOKE ALL ON FUNCTION bus.erase(integer, text, bigint, boolean) FROM PUBLIC;
