@@ -44,15 +44,17 @@ extension Statements {
         FROM t WHERE c.partition = $1 AND c.consumer = $2 AND c.owner = $3 RETURNING c.newest_state::int8
         """)
     /// Renews the leases whose rows no other session has locked. Returns their partitions and the newest forms of their
-    /// states. Parameters: partitions, consumer, owner, term, whether to note outages.
+    /// states. Parameters: partitions, consumer, owner, term, whether to note outages. A subquery in place of `held` would
+    /// lock the rows again for each row of `c`.
     static let renewFree = Statement(
         """
-        \(moments(term: "$4", noted: "$5"))
+        \(moments(term: "$4", noted: "$5")),
+        held AS MATERIALIZED (
+            SELECT partition FROM bus.cursors
+            WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED)
         UPDATE bus.cursors AS c SET lease_expires = t.expires, \(served), \(outage(noted: "$5 AND \(isLeaseOver)"))
-        FROM t, (
-            SELECT partition AS free FROM bus.cursors
-            WHERE partition = ANY($1) AND consumer = $2 AND owner = $3 ORDER BY partition FOR UPDATE SKIP LOCKED) AS f
-        WHERE c.partition = f.free AND c.partition = ANY($1) AND c.consumer = $2
+        FROM t, held AS h
+        WHERE c.partition = h.partition AND c.partition = ANY($1) AND c.consumer = $2
         RETURNING c.partition::int8, c.newest_state::int8
         """)
     /// The partitions whose leases others have. Parameters: partitions, consumer, owner.
