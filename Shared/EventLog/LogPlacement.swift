@@ -58,7 +58,7 @@ public struct LogPlacement: Sendable, Equatable {
 }
 
 /// The placement of a log, which is read again after Citus has split a shard.
-public final class CurrentPlacement: Sendable {
+final class CurrentPlacement: Sendable {
     private let known: Mutex<LogPlacement>
 
     public init(_ placement: LogPlacement) { known = Mutex(placement) }

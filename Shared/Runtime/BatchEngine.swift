@@ -138,14 +138,17 @@ actor BatchEngine<M: Machine> {
         for step in resumptions { await runAlone(step, isTrial: false) }
         resumptions = []
         for waiting in inboxes.flatMap({ $0.queue.take(.max) }) {
-            waiting.caller.resume(throwing: RuntimeError.stopping)
+            waiting.caller.resume(throwing: refusal)
         }
     }
+
+    /// The refusal of the commands that come after the stop.
+    private var refusal: RuntimeError { loss == nil ? .stopping : .eventsLost }
 
     func stop() {
         isStopping = true
         for partition in machines.indices { machines[partition].isStopping = true }
-        for inbox in inboxes { inbox.queue.close() }
+        for inbox in inboxes { inbox.queue.close(refusal) }
         wake()
     }
 

@@ -23,7 +23,8 @@ final class CommandQueue<M: Machine>: Sendable {
 
     private struct State {
         var waiting: Deque<Waiting> = []
-        var isClosed = false
+        /// The refusal of new commands, once the queue is closed.
+        var refusal: RuntimeError?
     }
 
     private let limit: Int
@@ -36,8 +37,7 @@ final class CommandQueue<M: Machine>: Sendable {
     /// Queues a command and waits for its answer. A command that is cancelled before a batch takes it does not run.
     ///
     /// - Parameter isFirst: called if the queue was empty. Otherwise an earlier call has already woken the worker.
-    /// - Throws: ``RuntimeError/stopping``, ``RuntimeError/overloaded``, `CancellationError`, or the error of the
-    ///   batch.
+    /// - Throws: the error of ``close(_:)``, ``RuntimeError/overloaded``, `CancellationError`, or the error of the batch.
     func submit(_ submission: Submission<M>, isFirst: () -> Void) async throws -> Answer {
         let id = nextID.wrappingAdd(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {
@@ -55,7 +55,7 @@ final class CommandQueue<M: Machine>: Sendable {
     /// - Returns: the new number of waiting commands.
     private func enqueue(_ one: Waiting) -> Result<Int, any Error> {
         state.withLock { state in
-            guard !state.isClosed else { return .failure(RuntimeError.stopping) }
+            if let refusal = state.refusal { return .failure(refusal) }
             guard state.waiting.count < limit else { return .failure(RuntimeError.overloaded) }
             // Under the lock: a task that is cancelled after this line finds itself in the queue.
             guard !Task.isCancelled else { return .failure(CancellationError()) }
@@ -109,6 +109,6 @@ final class CommandQueue<M: Machine>: Sendable {
         state.withLock { $0.waiting.prepend(contentsOf: taken) }
     }
 
-    /// Refuses new commands. Waiting ones can still be taken.
-    func close() { state.withLock { $0.isClosed = true } }
+    /// Refuses new commands with an error, that of the first call. Waiting ones can still be taken.
+    func close(_ error: RuntimeError) { state.withLock { $0.refusal = $0.refusal ?? error } }
 }

@@ -62,6 +62,9 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     case behind
     /// The runtime is stopping.
     case stopping
+    /// The database has lost events that this process knows, so it runs no commands until an operator has confirmed the
+    /// loss.
+    case eventsLost
     /// The idempotency key was used with another request.
     case idempotencyConflict
     /// The database is not available; the command was not run.
@@ -85,6 +88,7 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
         case .overloaded: "too many commands are waiting; try again in a moment"
         case .behind: "the service has not read the latest events about this device; try again in a moment"
         case .stopping: "the service is stopping"
+        case .eventsLost: "the database has lost events; an operator must confirm the loss"
         case .idempotencyConflict: "this Idempotency-Key was used for another request"
         case .databaseUnavailable: "the database can't be reached; nothing was changed"
         case .outcomeUnknown:

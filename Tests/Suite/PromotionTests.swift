@@ -39,6 +39,8 @@ struct PromotionTests {
             return state.json["checks"]?["log"] == "failing"
                 && String(buffer: state.body).contains("the database has lost events: partition")
         }
+        let refused = try await suite.send(.PUT, .lifecycle, "/v1/devices/other", ["profile": "ios18"])
+        #expect(refused.status == 503 && refused.json["code"] == "events_lost", "\(refused)")
         let begin = try ChildProcess.start(
             ChildProcess.product("ops"), ["begin-incarnation"],
             environment: ["MIGRATION_DATABASE_URL": standby.url(database: suite.database)])

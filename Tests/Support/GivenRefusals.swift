@@ -24,8 +24,9 @@ public final class GivenRefusals: Sendable {
     /// Codes that depend on the state of the service or on the caller; the tests of `ServiceKit` provoke them.
     public static let circumstances: Set<String> = [
         "unauthenticated", "forbidden", "behind", "rate_limited", "too_many_in_flight", "too_many_failed_credentials",
-        "too_many_from_address", "request_timeout", "busy", "overloaded", "stopping", "database_unavailable",
-        "outcome_unknown", "parked", "state_too_large", "newer_program_needed", "internal_error",
+        "too_many_from_address", "request_timeout", "busy", "overloaded", "stopping", "events_lost",
+        "database_unavailable", "outcome_unknown", "parked", "state_too_large", "newer_program_needed",
+        "internal_error",
     ]
 
     private let description: APIDescription

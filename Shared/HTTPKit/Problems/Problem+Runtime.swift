@@ -15,7 +15,7 @@ extension Problem {
 
     /// The problems of ``Commands/read(_:of:suffices:)``, without the refusals of the machine.
     static let ofReads =
-        [.invalidHeader, .behind, .positionBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping)
+        [.invalidHeader, .behind, .positionBeyondLog, .newerProgramNeeded] + of(.overloaded, .stopping, .eventsLost)
     /// The problems of ``Commands/submit(_:_:fingerprint:registers:problem:answer:)``.
     static let ofCommands =
         ofReads + [.preconditionFailed, .idempotencyConflict]
@@ -32,6 +32,10 @@ extension Problem {
         case .behind:
             self = .behind.with(detail: "It has not read the latest events about this device. Send the request again.")
         case .stopping: self = .stopping
+        case .eventsLost:
+            self.init(
+                .serviceUnavailable, "events_lost", "Database has lost events",
+                detail: "An operator must confirm the loss with \"ops begin-incarnation\".", retryAfter: 1)
         case .databaseUnavailable:
             self.init(.serviceUnavailable, "database_unavailable", "Database is not available", retryAfter: 1)
         case .outcomeUnknown:

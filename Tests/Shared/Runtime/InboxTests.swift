@@ -68,7 +68,7 @@ import Testing
         try await withThrowingTaskGroup(of: Answer.self) { group in
             try await fill(queue, 2, &group)
             await #expect(throws: RuntimeError.overloaded) { try await submit(3, to: queue) }
-            queue.close()
+            queue.close(.stopping)
             await #expect(throws: RuntimeError.stopping) { try await submit(3, to: queue) }
             let taken = queue.take(.max)
             #expect(amounts(taken) == [1, 2])

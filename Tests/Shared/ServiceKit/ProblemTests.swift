@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (RuntimeError.overloaded, "overloaded"), (.stopping, "stopping"),
+        (RuntimeError.overloaded, "overloaded"), (.stopping, "stopping"), (.eventsLost, "events_lost"),
         (.databaseUnavailable, "database_unavailable"), (.outcomeUnknown, "outcome_unknown"),
     ])
     func `a temporary error has a Retry-After`(_ error: RuntimeError, _ code: String) {

@@ -75,7 +75,7 @@ extension BroadcastRelay {
         }
         guard let refusal = error as? RuntimeError else { return false }
         switch refusal {
-        case .stopping, .databaseUnavailable, .outcomeUnknown: return true
+        case .stopping, .eventsLost, .databaseUnavailable, .outcomeUnknown: return true
         case .overloaded, .behind, .failed, .idempotencyConflict, .parked, .newerState, .malformedState,
             .stateTooLarge:
             return false

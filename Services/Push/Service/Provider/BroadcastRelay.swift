@@ -178,7 +178,8 @@ final class BroadcastRelay: Service {
         } catch let error as RuntimeError {
             switch error {
             // newerState: a replica with a newer version of the program continues with the broadcast.
-            case .overloaded, .behind, .stopping, .databaseUnavailable, .outcomeUnknown, .newerState: throw error
+            case .overloaded, .behind, .stopping, .eventsLost, .databaseUnavailable, .outcomeUnknown, .newerState:
+                throw error
             case .failed, .idempotencyConflict, .parked, .malformedState, .stateTooLarge:
                 // A failing device must not keep the broadcast from the others.
                 return .undelivered("\(error)")

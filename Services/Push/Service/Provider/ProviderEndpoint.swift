@@ -207,7 +207,8 @@ struct ProviderEndpoint: Sendable {
 
     private func reason(_ error: RuntimeError) -> APNsReason {
         switch error {
-        case .overloaded, .behind, .databaseUnavailable, .outcomeUnknown, .parked, .newerState: .serviceUnavailable
+        case .overloaded, .behind, .databaseUnavailable, .eventsLost, .outcomeUnknown, .parked, .newerState:
+            .serviceUnavailable
         case .stopping: .shutdown
         case .failed, .idempotencyConflict, .malformedState, .stateTooLarge: .internalServerError
         }

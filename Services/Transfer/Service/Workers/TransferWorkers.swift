@@ -207,7 +207,7 @@ final class TransferWorkers: Service {
             try await parts.commands.submit(.takeOver(claim), to: offer.slot.key, origin: Origin(id: UUID.random()))
         } catch is TransferRefusal {
             // Another worker has taken the attempt over, or it is over.
-        } catch let error as RuntimeError where error != .databaseUnavailable && error != .stopping {
+        } catch let error as RuntimeError where ![.databaseUnavailable, .stopping, .eventsLost].contains(error) {
             // A failure of one device must not delay the others.
             logger.warning(
                 "failed to take over an attempt, will retry",
