@@ -17,7 +17,7 @@ extension Connection {
                 switch await attempt(host, target) {
                 case .success(let session):
                     self.session = session
-                    try await applyNewerSettings(session)
+                    try await applySettings(session)
                     publishStatus(session)
                     return
                 case .failure(.connectFailed(let failure)):
@@ -31,10 +31,9 @@ extension Connection {
         throw first.map { .connectFailed($0) } ?? .closed
     }
 
-    private func applyNewerSettings(_ session: Session) async throws(PostgresError) {
+    private func applySettings(_ session: Session) async throws(PostgresError) {
         let major = ServerVersion.major(PQserverVersion(session.pointer))
-        let known = options.newerSettings.filter { $0.major <= major }
-        guard !known.isEmpty else { return }
+        let known = options.settings.filter { $0.major <= major }
         _ = try await executeHoldingTurn(known.map { Query(.set, [.text($0.name), .text($0.value)]) })
     }
 

@@ -31,9 +31,10 @@ public struct ConnectionOptions: Sendable {
     let hosts: [HostAddress]
     let target: TargetSession
     let database: String
-    /// Settings that only newer servers know, each with its first major version. An unknown setting in the startup
-    /// packet would end the connection, so the client sets these afterwards.
-    let newerSettings: [(major: Int, name: String, value: String)]
+    /// The session settings, sorted by name, each with the first major version of the server that knows it. The client
+    /// sets them after it has connected: in the startup packet, an unknown setting would end the connection, and PgBouncer
+    /// accepts none.
+    let settings: [(name: String, value: String, major: Int)]
 
     /// - Parameters:
     ///   - url: `postgres://user@host:port,host2:port2/database?option=value`, or `host=… dbname=…`. Missing parts come
@@ -43,17 +44,14 @@ public struct ConnectionOptions: Sendable {
     ///   - connectTimeoutSeconds: for each host, unless the URL has `connect_timeout`.
     ///   - pipelineTimeout: the longest time for the answer to a pipeline; nil means no limit, for migrations. A server of
     ///     version 17 or newer also ends a transaction that stays open this long.
-    ///   - newerSettings: session settings, each with the first major version that knows it.
-    ///   - settings: session settings, for example `statement_timeout`; they override ``defaultSettings``.
+    ///   - settings: session settings, for example `statement_timeout`. They override ``defaultSettings``; `options` of the
+    ///     URL override both.
     /// - Throws: ``PostgresError/invalidOptions(part:reason:)``
     public init(
         url: String, password: String? = nil, applicationName: String = "dormouse", connectTimeoutSeconds: Int = 10,
-        pipelineTimeout: Duration? = .seconds(30), settings: [String: String] = [:],
-        newerSettings: [(major: Int, name: String, value: String)] = [], target: TargetSession = .readWrite
+        pipelineTimeout: Duration? = .seconds(30), settings: [String: String] = [:], target: TargetSession = .readWrite
     ) throws(PostgresError) {
         self.pipelineTimeout = pipelineTimeout
-        let limit = pipelineTimeout.map { [(major: 17, name: "transaction_timeout", value: $0.milliseconds)] } ?? []
-        self.newerSettings = limit + newerSettings
         var given = try Conninfo.parse(url)
         func take(_ keyword: String) -> String? { given.removeValue(forKey: keyword) }
 
@@ -73,38 +71,21 @@ public struct ConnectionOptions: Sendable {
         self.connectTimeoutSeconds = seconds
         database = given["dbname"] ?? ""
 
-        let merged = Self.defaultSettings.merging(settings) { $1 }
-        let session = try merged.sorted { $0.key < $1.key }.map(Self.option)
-        given["options"] = (session + [given["options"]].compactMap(\.self)).joined(separator: " ")
+        var all = Self.defaultSettings.merging(settings) { $1 }.map { (name: $0.key, value: $0.value, major: 0) }
+        if let pipelineTimeout { all.append(("transaction_timeout", pipelineTimeout.milliseconds, 17)) }
+        let options = given["options"] ?? ""
+        self.settings = all.filter { !options.contains("\($0.name)=") }.sorted { $0.name < $1.name }
         if let password { given["password"] = password }
         // Keepalive detects a dead peer after about 25 s of silence, or after 15 s of unacknowledged data.
         let defaults = [
             "client_encoding": "UTF8", "application_name": applicationName, "keepalives": "1", "keepalives_idle": "10",
             "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "15000",
         ]
-        let all = given.merging(defaults) { first, _ in first }
-        if let bad = all.first(where: { $0.value.utf8.contains(0) }) {
+        let parameters = given.merging(defaults) { first, _ in first }
+        if let bad = parameters.first(where: { $0.value.utf8.contains(0) }) {
             throw .invalidOptions(part: bad.key, reason: "contains a zero byte")
         }
-        parameters = all.sorted { $0.key < $1.key }.map { (keyword: $0.key, value: $0.value) }
-    }
-
-    /// Returns `-c name=value` for the startup packet, escaped for the server's `pg_split_opts`.
-    private static func option(_ name: String, _ value: String) throws(PostgresError) -> String {
-        guard !name.isEmpty, name.utf8.allSatisfy({ isNameByte($0) }) else {
-            throw .invalidOptions(part: "settings", reason: "names may contain letters, digits, _ and . only")
-        }
-        let escaped = value.flatMap { $0 == "\\" || $0.isWhitespace ? ["\\", $0] : [$0] }
-        return "-c \(name)=\(String(escaped))"
-    }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "."):
-            true
-        default: false
-        }
+        self.parameters = parameters.sorted { $0.key < $1.key }.map { (keyword: $0.key, value: $0.value) }
     }
 
     /// Returns `host:port/database` of a host, for messages.

@@ -142,16 +142,19 @@ final class RunningSuite: Sendable {
     }
 
     /// Starts another replica of a service, and waits until it is ready. The replica is killed on release.
-    func launchReplica(_ service: SuiteService) async throws -> (process: ChildProcess, address: String) {
-        let process = try start(service, port: 0, apns: 0)
+    func launchReplica(
+        _ service: SuiteService, settings: [String: String] = [:]
+    ) async throws -> (process: ChildProcess, address: String) {
+        let process = try start(service, port: 0, apns: 0, settings)
         let line = try await process.waitForLine(containing: "is ready on", within: 90)
         guard let address = line.split(separator: " ").last else { throw Unexpected("no address in: \(line)") }
         return (process, String(address))
     }
 
-    private func start(_ service: SuiteService, port: Int, apns: Int) throws -> ChildProcess {
-        var settings = settings(of: service)
-        settings.merge(further) { $1 }
+    private func start(
+        _ service: SuiteService, port: Int, apns: Int, _ own: [String: String] = [:]
+    ) throws -> ChildProcess {
+        var settings = settings(of: service).merging(further) { $1 }.merging(own) { $1 }
         settings["LOG_LEVEL"] = "warning"
         settings["PORT"] = "\(port)"
         if service == .push { settings["APNS_PORT"] = "\(apns)" }

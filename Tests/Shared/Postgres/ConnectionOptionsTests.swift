@@ -3,9 +3,9 @@ import Testing
 
 @Suite("Connection options")
 struct ConnectionOptionsTests {
-    private func part(_ url: String, settings: [String: String] = [:]) -> String? {
+    private func part(_ url: String) -> String? {
         do throws(PostgresError) {
-            _ = try ConnectionOptions(url: url, settings: settings)
+            _ = try ConnectionOptions(url: url)
             return nil
         } catch {
             guard case .invalidOptions(let part, _) = error else { return "another error" }
@@ -21,10 +21,6 @@ struct ConnectionOptionsTests {
     ])
     func `the error names the invalid part`(url: String, expected: String) {
         #expect(part(url) == expected)
-    }
-
-    @Test func `a setting name can't contain another setting`() {
-        #expect(part("host=a", settings: ["lock_timeout=1 -c work_mem": "1"]) == "settings")
     }
 
     @Test func `a URL may have several hosts`() throws {

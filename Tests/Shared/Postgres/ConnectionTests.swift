@@ -234,6 +234,19 @@ struct ConnectionTests {
         #expect(try await connection.execute("SHOW idle_in_transaction_session_timeout")[0].decode(String.self) == "5s")
     }
 
+    @Test func `options of the URL override the settings`() async throws {
+        let url = try await Database().url + "&options=-c%20lock_timeout%3D5s%20--jit=on"
+        let options = try ConnectionOptions(url: url, settings: ["lock_timeout": "1234ms"])
+        let connection = try await Connection.open(options, logger: .quiet)
+        #expect(try await connection.execute("SHOW lock_timeout")[0].decode(String.self) == "5s")
+        #expect(try await connection.execute("SHOW jit")[0].decode(String.self) == "on")
+    }
+
+    @Test func `an invalid setting fails the connection`() async throws {
+        let options = try ConnectionOptions(url: try await Database().url, settings: ["lock_timeout": "soon"])
+        await #expect(throws: PostgresError.self) { try await Connection.open(options, logger: .quiet) }
+    }
+
     @Test func `a closed connection throws`() async throws {
         let connection = try await Database().connect()
         await connection.close()

@@ -127,23 +127,15 @@ struct StallSettingsTests {
         }
     }
 
-    @Test func `a setting is sent only to servers that know it`() async throws {
-        let database = try await Database()
-        let options = try ConnectionOptions(
-            url: database.url,
-            newerSettings: [(14, "idle_session_timeout", "77s"), (99, "setting_of_the_future", "1")])
-        let connection = try await Connection.open(options, logger: .quiet)
-        #expect(try await connection.execute("SHOW idle_session_timeout")[0].decode(String.self) == "77s")
-    }
-
     @Test(arguments: [(Duration.seconds(30), "30000ms"), (.microseconds(10), "1ms")])
     func `version 17 ends a transaction that is open for longer than the query timeout`(
         timeout: Duration, expected: String
     ) throws {
         let options = try ConnectionOptions(url: "host=a", pipelineTimeout: timeout)
-        #expect(options.newerSettings.map(\.name) == ["transaction_timeout"])
-        #expect(options.newerSettings.map(\.value) == [expected])
-        #expect(options.newerSettings.map(\.major) == [17])
-        #expect(try ConnectionOptions(url: "host=a", pipelineTimeout: nil).newerSettings.isEmpty)
+        let setting = try #require(options.settings.first { $0.name == "transaction_timeout" })
+        #expect(setting.value == expected)
+        #expect(setting.major == 17)
+        let unlimited = try ConnectionOptions(url: "host=a", pipelineTimeout: nil)
+        #expect(!unlimited.settings.contains { $0.name == "transaction_timeout" })
     }
 }
