@@ -9,6 +9,7 @@ import Testing
 
 /// Sends commands to a service one after another, and records the acknowledged ones. The log must contain the same.
 ///
+/// It pauses after each command, because faults and recovery take longer if the witnesses use both processors.
 /// It repeats a command without acknowledgement with its `Idempotency-Key`. Each command gives exactly one event of one
 /// of ``types``, with the trace of the command.
 final class Witness: Sendable {
@@ -71,6 +72,7 @@ final class Witness: Sendable {
             }
             traces.withLock { $0.append(trace) }
             acknowledgements.add()
+            try await Task.sleep(for: .milliseconds(20))
         }
     }
 

@@ -1,45 +1,24 @@
 public import Records
 
 import Foundation
-import Glibc
 
-/// A page of headless Chromium, driven by the DevTools protocol over pipes.
-///
-/// Chromium reads commands from descriptor 3 and answers on 4; a zero byte ends each message. A shell connects them to
-/// a named pipe and to standard output, and turns each message into a line.
+/// A page of headless Chromium, driven by the DevTools protocol. It shares neither storage nor windows with other pages.
 public actor Browser {
     /// An exception of the page, or an error of Chromium.
     public struct Refused: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// The path of Debian's package. Ubuntu has Chromium only as a snap.
-    private static let executable = "/usr/bin/chromium"
-    public static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: executable) }
+    public static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: Chromium.executable) }
 
-    private static let script = """
-        folder=$0
-        mkfifo "$folder/commands"
-        echo ready >&2
-        { "$@" 3<>"$folder/commands" 4>&1 1>&2; } | stdbuf -o0 tr '\\0' '\\n'
-        """
-    private static let arguments = [
-        "--headless=new", "--no-sandbox", "--no-zygote", "--disable-gpu", "--disable-dev-shm-usage",
-        "--disable-breakpad", "--disable-background-networking", "--no-first-run", "--hide-scrollbars",
-        "--remote-debugging-pipe",
-    ]
+    private let chromium: Chromium
+    private let context: JSON
+    private let session: String
 
-    private let process: ChildProcess
-    private let folder: URL
-    private let commands: FileHandle
-    private var last = 0
-    private var session: String?
-
-    /// Opens a browser, gives it to `body`, and closes it.
+    /// Opens a page, gives it to `body`, and closes it.
     public static func run<T: Sendable>(_ body: (Browser) async throws -> T) async throws -> T {
-        let browser = try await Browser()
+        let browser = try await Browser(Chromium.shared())
         do {
-            try await browser.begin()
             let result = try await body(browser)
             try await browser.close()
             return result
@@ -49,58 +28,33 @@ public actor Browser {
         }
     }
 
-    private init() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("browser-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let process = try ChildProcess.start(
-            "/bin/sh",
-            ["-c", Self.script, folder.path, Self.executable] + Self.arguments
-                + ["--user-data-dir=\(folder.path)/profile", "about:blank"],
-            // Chromium also writes outside its profile, in HOME.
-            environment: ["HOME": folder.path])
-        try await process.waitForLine(containing: "ready")
-        // Opening for reading and writing does not wait for the other side.
-        commands = FileHandle(
-            fileDescriptor: Glibc.open(folder.path + "/commands", O_RDWR | O_CLOEXEC), closeOnDealloc: true)
-        (self.folder, self.process) = (folder, process)
-    }
-
-    private func begin() async throws {
-        let targets = try await call("Target.getTargets")["targetInfos"]?.items ?? []
-        guard let page = targets.first(where: { $0["type"] == "page" })?["targetId"] else {
-            throw Refused(description: "Chromium has no page")
-        }
-        session = try await call("Target.attachToTarget", ["targetId": page, "flatten": true])["sessionId"]?.string
+    private init(_ chromium: Chromium) async throws {
+        self.chromium = chromium
+        context = try await chromium.call("Target.createBrowserContext")["browserContextId"] ?? .null
+        let page = try await chromium.call(
+            "Target.createTarget", ["url": "about:blank", "browserContextId": context, "newWindow": true])
+        session =
+            try await chromium.call("Target.attachToTarget", ["targetId": page["targetId"] ?? .null, "flatten": true])[
+                "sessionId"]?.string ?? ""
         for domain in ["Page", "Runtime", "Log", "Network"] { try await call(domain + ".enable") }
+        // Each page behaves as if its window were the active one.
+        try await call("Emulation.setFocusEmulationEnabled", ["enabled": true])
     }
 
     private func close() async throws {
-        session = nil
-        _ = try? await call("Browser.close")
-        try await process.exit()
-        try? FileManager.default.removeItem(at: folder)
+        try await chromium.call("Target.disposeBrowserContext", ["browserContextId": context])
     }
 
-    /// Sends a command, and waits for its result.
+    /// Sends a command to the page, and waits for its result.
     @discardableResult
     public func call(_ method: String, _ parameters: JSON = [:]) async throws -> JSON {
-        last += 1
-        var command: JSON = ["id": .int(last), "method": .string(method), "params": parameters]
-        if let session, case .object(let members) = command {
-            command = .object(members + [.init("sessionId", .string(session))])
-        }
-        let (output, beginning) = (process.output, "{\"id\":\(last),")
-        // The answer comes after all lines so far. A page reports many events, so reading them again is slow.
-        let earlier = output.count
-        try commands.write(contentsOf: command.bytes + [0])
-        let line = try await withTimeout(seconds: 60, method) {
-            await output.first(after: earlier) { $0.hasPrefix(beginning) }
-        }
-        let answer = try JSON(parsing: Array((line ?? "{}").utf8))
-        guard let result = answer["result"] else {
-            throw Refused(description: "\(method): \(line ?? "it ended: " + process.errors.tail())")
-        }
-        return result
+        try await chromium.call(method, parameters, session: session)
+    }
+
+    /// The messages of the page so far.
+    private var events: [String] {
+        let end = "\"sessionId\":\"\(session)\"}"
+        return chromium.messages.filter { $0.hasSuffix(end) }
     }
 
     /// Evaluates an expression in the page.
@@ -244,7 +198,7 @@ public actor Browser {
 
     /// The addresses of all requests of the pages.
     public var requests: [String] {
-        process.output.lines.compactMap { line in
+        events.compactMap { line in
             guard line.hasPrefix(#"{"method":"Network.requestWillBeSent","#) else { return nil }
             return (try? JSON(parsing: Array(line.utf8)))?["params"]?["request"]?["url"]?.string
         }
@@ -252,7 +206,7 @@ public actor Browser {
 
     /// The errors and warnings of the page's console. Chromium also reports failed requests there; those are excluded.
     public var complaints: [String] {
-        process.output.lines.filter { line in
+        events.filter { line in
             guard let message = try? JSON(parsing: Array(line.utf8)), let parameters = message["params"] else {
                 return false
             }
