@@ -235,7 +235,7 @@ struct ConnectionTests {
     }
 
     @Test func `options of the URL override the settings`() async throws {
-        let url = try await Database().url + "&options=-c%20lock_timeout%3D5s%20--jit=on"
+        let url = try await Database().url + "&options=-c%20lock_timeout%3D5s%20--jit%3Don"
         let options = try ConnectionOptions(url: url, settings: ["lock_timeout": "1234ms"])
         let connection = try await Connection.open(options, logger: .quiet)
         #expect(try await connection.execute("SHOW lock_timeout")[0].decode(String.self) == "5s")
