@@ -44,8 +44,8 @@ struct PgBouncerTests {
             let url = "postgresql://dormouse_\(service.rawValue)@127.0.0.1:\(port)/\(suite.database)"
             replicas[service] = try await suite.launchReplica(service, settings: ["DATABASE_URL": url])
         }
-        func call(_ service: SuiteService, _ path: String, _ body: JSON) async throws {
-            var request = suite.request(.PUT, service, path)
+        func call(_ method: HTTPMethod, _ service: SuiteService, _ path: String, _ body: JSON) async throws {
+            var request = suite.request(method, service, path)
             request.url = try #require(replicas[service]).address + path
             request.headers.add(name: "content-type", value: "application/json")
             request.body = .bytes(body.bytes)
@@ -54,9 +54,10 @@ struct PgBouncerTests {
         }
         for number in 0..<20 {
             let app = "/v1/devices/d\(number)/apps/news"
-            try await call(.lifecycle, "/v1/devices/d\(number)", ["profile": "ios15"])
-            try await call(.lifecycle, app, ["backgroundModes": ["fetch"]])
-            try await call(.fetch, app + "/minimum-interval", ["interval": 900])
+            try await call(.PUT, .lifecycle, "/v1/devices/d\(number)", ["profile": "ios15"])
+            try await call(.PUT, .lifecycle, app, ["backgroundModes": ["fetch"]])
+            try await call(.POST, .lifecycle, app + "/transitions", ["event": "launch"])
+            try await call(.PUT, .fetch, app + "/minimum-interval", ["interval": 900])
         }
         for replica in replicas.values {
             replica.process.signal(SIGTERM)
