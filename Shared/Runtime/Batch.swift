@@ -88,6 +88,14 @@ struct Batch<M: Machine> {
     /// The id of the first event of a command with a random origin, and its index in ``events``. Only this batch uses
     /// the id, so it proves in the log that the batch was committed.
     private(set) var probe: (id: UUID, index: Int)?
+    /// Whether no event proves that the batch was committed, though commands got answers: all have derived origins, or
+    /// none has an event.
+    var isUnproven: Bool {
+        probe == nil
+            && verdicts.contains { verdict in
+                if case .answer = verdict { true } else { false }
+            }
+    }
     private(set) var parkedInputs: [ParkedInput] = []
     private(set) var newlyParked = 0
     /// Why only a newer program can read the log further.

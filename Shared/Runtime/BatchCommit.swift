@@ -231,14 +231,34 @@ struct SettleRequest: Sendable {
     /// The id of the batch's probe event, and its index.
     let probe: (id: UUID, index: Int)?
     let eventCount: Int
+    /// Whether nothing but the cursor's last batch can prove the commit.
+    let isUnproven: Bool
     /// The partition's head before the batch. Its events have higher offsets.
     let headBefore: Int
+    /// The cursor's last batch before this one.
+    let lastBatchBefore: UUID?
 
-    init<M: Machine>(partition: Int, batch: Batch<M>, headBefore: Int) {
+    init<M: Machine>(partition: Int, batch: Batch<M>, after input: BatchInput<M>) {
         self.partition = partition
         batchID = batch.id
         probe = batch.probe
+        isUnproven = batch.isUnproven
         eventCount = batch.events.count
-        self.headBefore = headBefore
+        headBefore = input.head
+        lastBatchBefore = input.lastBatch
+    }
+
+    /// Returns the result of the commit.
+    ///
+    /// - Parameters:
+    ///   - lastBatch: the cursor's last batch now.
+    ///   - head: the head of the partition now.
+    ///   - probeOffset: the offset of the probe event; nil if the log does not have it.
+    func settlement<M: Machine>(lastBatch: UUID?, head: Int, probeOffset: Int?) -> PartitionMachine<M>.Settlement {
+        // Others may have appended since, so the end of the batch follows from the offset of its probe.
+        if let probeOffset, let probe { return .committed(head: probeOffset + eventCount - 1 - probe.index) }
+        if lastBatch == batchID { return .committed(head: head) }
+        // Another process has committed a batch since, perhaps after this one.
+        return isUnproven && lastBatch != lastBatchBefore ? .unknown : .notCommitted
     }
 }

@@ -15,7 +15,7 @@ extension BatchEngine {
 
     /// Finds out whether a commit with a lost answer succeeded. The lock on the cursor row waits for the end of the old
     /// transaction. The batch is committed if it is the cursor's last batch, or if its probe event is in the log:
-    /// another replica may have committed a batch since. A batch without a probe has no results of commands. It is safe
+    /// another replica may have committed a batch since. A batch without answers to commands needs no probe: it is safe
     /// to repeat, because its inputs from the log are not processed twice.
     func settle(_ request: SettleRequest) async -> Machine.Settlement {
         let start = ContinuousClock.now
@@ -44,14 +44,9 @@ extension BatchEngine {
                 Query(statements.rollback),
             ])
         }
-        let isLast = try rows[2][0].decode(UUID?.self, at: 4) == request.batchID
-        let found = try rows[4][0].decode(Int?.self)
-        guard isLast || found != nil else { return .notCommitted }
-        // Others may have appended since, so the end of the batch follows from the offset of its probe.
-        if let found, let probe = request.probe {
-            return .committed(head: found + request.eventCount - 1 - probe.index)
-        }
-        return .committed(head: try rows[3][0].decode(Int.self, at: 1))
+        return request.settlement(
+            lastBatch: try rows[2][0].decode(UUID?.self, at: 4), head: try rows[3][0].decode(Int.self, at: 1),
+            probeOffset: try rows[4][0].decode(Int?.self))
     }
 
     /// Upgrades older states that need the log. A batch never reads a history under the cursor's lock: it leaves inputs

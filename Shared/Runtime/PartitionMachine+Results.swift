@@ -135,7 +135,7 @@ extension PartitionMachine {
                 // A server that shuts down may have committed before its error. Only the cursor row shows the result.
                 self.phase = .settling(attempt, done, headBefore: input.head, name: name)
                 return forget() + [
-                    .settle(SettleRequest(partition: partition, batch: done.batch, headBefore: input.head))
+                    .settle(SettleRequest(partition: partition, batch: done.batch, after: input))
                 ]
             }
             if isShared { return failedTogether(attempt) }

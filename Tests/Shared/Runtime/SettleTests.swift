@@ -66,7 +66,9 @@ import Timeline
             other.run(broadcast(), at: .epoch, stored: [:])
             #expect(lost.events.map(\.id) == other.events.map(\.id))
             try await commit(other, at: 0, fixture)
-            #expect(await engine.settle(unknown(lost)) == .notCommitted)
+            #expect(await engine.settle(unknown(lost)) == .unknown)
+            // Nothing was committed since this batch was decided.
+            #expect(await engine.settle(unknown(lost, lastBatch: other.id)) == .notCommitted)
             // Together with a command with a unique id, the batch has a probe.
             var mixed = batch()
             mixed.aggregates = other.aggregates
@@ -78,8 +80,11 @@ import Timeline
 
     private func batch() -> Batch<Counter> { Batch<Counter>() }
 
-    private func unknown(_ batch: Batch<Counter>) -> SettleRequest {
-        SettleRequest(partition: 0, batch: batch, headBefore: 0)
+    /// - Parameter lastBatch: the last batch of the cursor when the batch was decided.
+    private func unknown(_ batch: Batch<Counter>, lastBatch: UUID? = nil) -> SettleRequest {
+        var input = BatchInput<Counter>()
+        input.lastBatch = lastBatch
+        return SettleRequest(partition: 0, batch: batch, after: input)
     }
 
     private func commit(_ batch: Batch<Counter>, at position: Int, _ fixture: RuntimeFixture) async throws {

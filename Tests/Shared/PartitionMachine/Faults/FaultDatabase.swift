@@ -35,6 +35,8 @@ enum Guard: String, CaseIterable, Sendable {
     case certainFailures
     /// An event with a derived id does not prove that a batch was committed: another process may have written it.
     case derivedOrigins
+    /// The result of a batch without a probe is unknown after another batch.
+    case unprovenBatches
 }
 
 /// An error: the simulation found a property that does not hold.
@@ -259,10 +261,9 @@ struct FaultDatabase {
         let probe = request.probe.flatMap { probe in
             log.first { $0.id == probe.id && $0.offset > request.headBefore }
         }
-        if without != .probe, let probe, let index = request.probe?.index {
-            return .committed(head: probe.offset + request.eventCount - 1 - index)
-        }
-        return cursor.lastBatch == request.batchID ? .committed(head: head) : .notCommitted
+        let settlement: PartitionMachine<Counter>.Settlement = request.settlement(
+            lastBatch: cursor.lastBatch, head: head, probeOffset: without == .probe ? nil : probe?.offset)
+        return settlement == .unknown && without == .unprovenBatches ? .notCommitted : settlement
     }
 
     // MARK: Checks

@@ -63,7 +63,12 @@ extension FaultSchedule {
             guard database.cursorLock == nil else {
                 return chance(database.without == .certainFailures ? 50 : 3) ? .settled(.unknown) : nil
             }
-            return .settled(database.settle(request))
+            let settlement = database.settle(request)
+            if settlement == .notCommitted {
+                let isCommitted = processes[process].taken.contains { committed.contains($0.id) }
+                try require(!isCommitted, "a batch that was committed counts as committed, or as unknown")
+            }
+            return .settled(settlement)
         case .pause(let time):
             now += time
             return .resumed

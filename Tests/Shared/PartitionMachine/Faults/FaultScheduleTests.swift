@@ -4,8 +4,8 @@ import Testing
 
 /// Random schedules of several processes and their faults, without a database.
 ///
-/// With `FAULT_SCHEDULES`, the test runs this number of schedules, from a random seed that it prints. `DORMOUSE_SEED` runs one
-/// seed or a range.
+/// With `FAULT_SCHEDULES`, the test runs this number of schedules, from a random seed that it prints, and prints its progress.
+/// `DORMOUSE_SEED` runs one seed or a range.
 @Suite struct FaultScheduleTests {
     private static let moves = 150
 
@@ -14,24 +14,36 @@ import Testing
         let asked = environment["FAULT_SCHEDULES"].flatMap { Int($0) }
         let first = asked == nil ? 1 : UInt64.random(in: 0...UInt64.max / 2)
         let chosen = seeds(from: first, count: asked ?? 400, asked: environment["DORMOUSE_SEED"])
-        print("\(chosen.count) schedules from seed \(first)")
+        print("\(chosen.count) schedules from seed \(chosen[0])")
         let start = ContinuousClock.now
         try await withThrowingTaskGroup(of: Void.self) { group in
             let threads = max(1, ProcessInfo.processInfo.activeProcessorCount)
+            let step = max(1, chosen.count / threads / 20)
             for thread in 0..<threads {
                 group.addTask {
-                    for index in stride(from: thread, to: chosen.count, by: threads) { try Self.run(chosen[index]) }
+                    for (done, index) in stride(from: thread, to: chosen.count, by: threads).enumerated() {
+                        if asked != nil, thread == 0, done > 0, done % step == 0 {
+                            Self.report(done * threads, since: start)
+                        }
+                        try Self.run(chosen[index])
+                    }
                 }
             }
             try await group.waitForAll()
         }
-        let seconds = start.duration(to: .now) / .seconds(1)
-        print("\(Int(Double(chosen.count) / seconds)) schedules a second")
+        Self.report(chosen.count, since: start)
     }
 
-    /// A seed of a fault that was found once: commands that kept coming widened the batches of the log, so that no input at
-    /// fault was ever alone.
-    @Test(arguments: [3_287_998_917_627_199_681] as [UInt64]) func `a kept seed finds nothing`(seed: UInt64) throws {
+    private static func report(_ schedules: Int, since start: ContinuousClock.Instant) {
+        let seconds = start.duration(to: .now) / .seconds(1)
+        print("\(schedules) schedules after \(Int(seconds)) s, \(Int(Double(schedules) / seconds)) a second")
+    }
+
+    /// Seeds of faults that were found once: commands that kept coming widened the batches of the log, so that no input at
+    /// fault was ever alone. And a batch whose commands all had derived origins counted as not committed after the batch of
+    /// another process, so that clients were told that nothing had changed.
+    @Test(arguments: [3_287_998_917_627_199_681, 1_807_346_738_332_445_629] as [UInt64])
+    func `a kept seed finds nothing`(seed: UInt64) throws {
         try Self.run(seed)
     }
 
@@ -52,6 +64,7 @@ import Testing
     private static let kept: [Guard: UInt64] = [
         .epoch: 34, .lastBatch: 2, .probe: 67, .baseVersion: 17, .assumption: 402, .headLock: 2, .deletedRecords: 41,
         .unreadableEvents: 2, .futureLeases: 23, .dividedBatches: 4, .certainFailures: 1329, .derivedOrigins: 453,
+        .unprovenBatches: 517,
     ]
 
     @Test(.timeLimit(.minutes(1)), arguments: Guard.allCases) func `a missing guard is found`(without: Guard) throws {
