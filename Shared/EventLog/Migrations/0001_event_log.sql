@@ -446,16 +446,15 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION bus.make_bases(integer, date, text) FROM PUBLIC;
 
-CREATE FUNCTION bus.real_now() RETURNS bigint LANGUAGE sql VOLATILE SET search_path = pg_catalog AS $$
-    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-$$;
+CREATE FUNCTION bus.real_now() RETURNS bigint LANGUAGE sql VOLATILE
+RETURN floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
 -- Returns the suite time at a real time, both in milliseconds since 1970. The services use the same arithmetic.
-CREATE FUNCTION bus.suite_time(real_time bigint) RETURNS bigint LANGUAGE sql STABLE SET search_path = pg_catalog AS $$
+CREATE FUNCTION bus.suite_time(real_time bigint) RETURNS bigint LANGUAGE sql STABLE
+RETURN (
     SELECT CASE WHEN is_virtual THEN virtual_epoch + floor(greatest(0, real_time - real_epoch) * rate)::bigint
         ELSE real_time END
-    FROM bus.clock
-$$;
+    FROM bus.clock);
 
 -- Sets the rate, and whether the clock is frozen. A null rate keeps the current one. Returns false if time is real.
 CREATE FUNCTION bus.set_clock(new_rate double precision, frozen boolean) RETURNS boolean
