@@ -156,13 +156,15 @@ public final class LogTail: Service {
         if isNeeded { signal.continuation.yield() }
     }
 
-    /// Looks at the followed partitions whose head is ahead: one statement, however many they are.
+    /// Looks at the followed partitions whose head is ahead: one statement, however many they are. Ends the streams of
+    /// partitions whose head went back: the log has lost events, and will give their offsets to others.
     private func poll() async {
         mark()
         let positions = state.withLock { $0.followed.mapValues(\.position) }
         guard !positions.isEmpty else { return }
         do {
             let heads = try await heads()
+            end(positions.filter { heads[$0.key, default: .max] < $0.value }.map(\.key))
             look(at: positions.filter { heads[$0.key, default: 0] > $0.value }.map(\.key))
         } catch {
             logger.warning("failed to read the log, will retry", error: error)
@@ -198,6 +200,16 @@ public final class LogTail: Service {
             }
             if pace > .zero { try? await Task.sleep(for: pace) }
         }
+    }
+
+    /// Ends the streams of partitions.
+    private func end(_ partitions: [Int]) {
+        guard !partitions.isEmpty else { return }
+        let ended = state.withLock { state in
+            state.readers.values.filter { !$0.from.keys.filter(partitions.contains).isEmpty }.map(\.continuation)
+        }
+        // Outside of the lock: the end of a stream calls `leave`, which takes the lock.
+        for continuation in ended { continuation.finish(throwing: TailError.eventsLost) }
     }
 
     /// Sends the events of a pass to the readers.

@@ -56,7 +56,12 @@ struct EventFeed: AsyncSequence, Sendable {
                 }
             } catch let error as TailError {
                 isCut = true
-                let code = error == .slowReader ? "slow_reader" : Problem.beyondRetention.code
+                let code =
+                    switch error {
+                    case .slowReader: "slow_reader"
+                    case .beyondRetention: Problem.beyondRetention.code
+                    case .eventsLost: "events_lost"
+                    }
                 found.append(ServerSentEvent(event: "cut", data: #"{"code":"\#(code)","detail":"\#(error)"}"#))
             }
             return found.isEmpty ? nil : found

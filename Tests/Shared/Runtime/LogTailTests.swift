@@ -83,6 +83,22 @@ import Timeline
         return 0
     }
 
+    /// A standby took over that had not got the last event. A process that owns no partition does not find it otherwise.
+    @Test func `a stream ends when the log loses its events`() async throws {
+        try await withTail { fixture, runtime, tail in
+            for _ in 0..<2 { _ = try await runtime.submit(.add(1, to: "a")) }
+            var stream = tail.events(of: .device("a"), after: 0).makeAsyncIterator()
+            for offset in 1...2 { #expect(try await stream.next()?.offset == offset) }
+            let partition = AggregateKey.device("a").partition(of: fixture.partitions)
+            _ = try await fixture.pool.execute([
+                Query(Statement("UPDATE bus.partitions SET head = 1 WHERE partition = $1"), .partition(partition)),
+                Query(
+                    Statement("DELETE FROM bus.events WHERE partition = $1 AND log_offset = 2"), .partition(partition)),
+            ])
+            await #expect(throws: TailError.eventsLost) { _ = try await stream.next() }
+        }
+    }
+
     @Test func `one stream has all partitions, each in order`() async throws {
         try await withTail { fixture, runtime, tail in
             for number in 0..<40 { _ = try await runtime.submit(.add(1, to: "d\(number)")) }
