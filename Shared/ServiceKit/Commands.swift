@@ -57,7 +57,7 @@ public struct Commands<M: Machine>: Sendable {
                 try caller.requireFleet(of: aggregate, registers: registers)
                 if let problem { throw problem }
                 guard !match.isEmpty else { return }
-                try request.requireMatch(aggregate.eventCount == 0 ? nil : aggregate.etag)
+                try request.requireMatch(aggregate.eventCount == 0 ? nil : call.etag(of: aggregate))
             }, answer: { answer($0, $1)?.jsonBytes ?? [] })
         let answered = try await runtime.submit(submission) { wait in try await context.waiting { try await wait() } }
         var reply = Reply<Document>(json: answered.body)
@@ -163,7 +163,9 @@ extension Caller {
     }
 }
 
-extension Aggregate {
-    /// The validator of the state: the number of its events.
-    public var etag: ETag { ETag(version: eventCount) }
+extension Call {
+    /// Returns the validator of a state: the number of its events.
+    public func etag<M: Machine>(of aggregate: Aggregate<M>) -> ETag {
+        ETag(version: aggregate.eventCount, in: context.incarnation)
+    }
 }

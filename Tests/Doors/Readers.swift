@@ -23,7 +23,7 @@ enum Readers {
         try requireReadable(event)
         let cloudEvent = try object(event.cloudEvent)
         guard cloudEvent["data"] as? NSDictionary == data else { throw DoorFault("the CloudEvent has other data") }
-        guard try object(TimelineEntry(event).jsonBytes)["data"] as? NSDictionary == data else {
+        guard try object(TimelineEntry(event, .first).jsonBytes)["data"] as? NSDictionary == data else {
             throw DoorFault("the line of the timeline differs")
         }
         if let order = Order(event) {

@@ -14,6 +14,8 @@ import Testing
         var position = ""
         var order = ""
         var cursor = ""
+        /// The `ETag` of the device.
+        var tag = ""
     }
 
     @Test func `a restored suite has what the backup has, and refuses what came later`() async throws {
@@ -153,9 +155,10 @@ import Testing
         #expect(try await installation.call(.PUT, .transfer, "/content/\(file)", ["title": "x"]).status == 201)
         let orders = try await installation.call(.GET, .lifecycle, "/v1/devices/\(device)/orders?wait=0")
         let page = try await installation.call(.GET, .ops, "/v1/events?limit=1")
+        let state = try await installation.call(.GET, .lifecycle, "/v1/devices/\(device)")
         return Places(
             position: registered.position ?? "", order: orders.json["next"]?.string ?? "",
-            cursor: page.json["next"]?.string ?? "")
+            cursor: page.json["next"]?.string ?? "", tag: state.headers["etag"].first ?? "")
     }
 
     private func expectBackup(_ installation: Installation) async throws {
@@ -177,6 +180,9 @@ import Testing
                 try await installation.call(
                     .GET, .lifecycle, path + "/orders?wait=0", headers: ["Last-Event-ID": places.order]),
                 try await installation.call(.GET, .ops, "/v1/events?cursor=\(places.cursor)"),
+                try await installation.call(.GET, .ops, "/v1/events/\(places.position)"),
+                try await installation.call(
+                    .GET, .ops, path + "/state?service=lifecycle&at=\(places.order)"),
             ]
             for answer in answers {
                 #expect(answer.status == status, "\(answer.json)")
@@ -186,11 +192,22 @@ import Testing
         try await status(old, is: 410)
         let places = try await load(installation, "phone-1b", "another")
         #expect(places.position.wholeMatch(of: /[0-9a-f]{12}\.[0-9]+:[0-9]+/) != nil, "\(places.position)")
+        try await expectTag(places.tag, installation)
         try await expectPages(installation)
         // The stream of a device has only positions of its partition.
         let own = try await installation.call(.GET, .lifecycle, "/v1/devices/phone-1/orders?wait=0")
         try await status(
             Places(position: places.position, order: own.json["next"]?.string ?? "", cursor: places.cursor), is: 200)
+    }
+
+    /// Another state of the device may have the same number of events, so a tag names the incarnation.
+    private func expectTag(_ tag: String, _ installation: Installation) async throws {
+        let match = try #require(tag.wholeMatch(of: /"[0-9a-f]{12}\.([0-9]+)"/), "\(tag)")
+        let app = "/v1/devices/phone-1b/apps/tagged"
+        for (tag, status) in [("\"\(match.1)\"", 412), (tag, 201)] {
+            let answer = try await installation.call(.PUT, .lifecycle, app, [:], headers: ["If-Match": tag])
+            #expect(answer.status == status, "\(tag): \(answer.json)")
+        }
     }
 
     /// The pages of an app's history name the incarnation too.

@@ -35,7 +35,7 @@ extension FetchRoutes {
             .get, Self.requests, "Lists the pending task requests and the running task", .refuses(FetchRefusal.unknown)
         ) { call in
             let found = try await find(call)
-            return Reply(TaskRequestList(found.record), etag: found.device.etag)
+            return Reply(TaskRequestList(found.record), etag: call.etag(of: found.device))
         }
         table.add(
             .delete, Self.requests, "Cancels all pending task requests of an app",

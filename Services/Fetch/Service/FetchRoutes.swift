@@ -89,12 +89,12 @@ struct FetchRoutes: Sendable {
             let fetch = try call.identifier("fetch")
             let (device, app, record) = try await find(call)
             if let running = record.running, running.fetch == fetch {
-                return Reply(FetchDocument(app, running), etag: device.etag)
+                return Reply(FetchDocument(app, running), etag: call.etag(of: device))
             }
             guard let record = try await history.last(device.key, app: app, where: "fetch", is: fetch) else {
                 throw Problem.notFound.with(detail: "The app has no refresh \(fetch).")
             }
-            return Reply(FetchDocument(record.data), etag: device.etag)
+            return Reply(FetchDocument(record.data), etag: call.etag(of: device))
         }
     }
 

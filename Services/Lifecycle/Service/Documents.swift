@@ -28,7 +28,7 @@ struct AppDocument: Record {
     var app = ""
     var callbacks: [Callback] = []
     var state: Nullable<AppState> = nil
-    /// The version of the device, as in its `ETag`.
+    /// The version of the device: the number of its events.
     var version = 0
 
     init(_ app: String, _ aggregate: Aggregate<LifecycleMachine>, _ events: [LifecycleEvent]) {

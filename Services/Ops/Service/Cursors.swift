@@ -31,6 +31,16 @@ extension EncodedPosition {
     var position: PositionVector { offsets.mapValues(Int.init) }
 }
 
+extension LogIncarnation {
+    /// Returns a position of a client; nil for a text that is no position.
+    ///
+    /// - Throws: `earlier_incarnation`.
+    func position(_ text: String) throws(Problem) -> PositionVector? {
+        guard EncodedPosition(Self.plain(text)) != nil else { return nil }
+        return EncodedPosition(try unmarked(text))?.position
+    }
+}
+
 /// The opaque cursor of a position in the list of dead letters.
 struct DeadLetterCursor {
     let position: DeadLetterPosition

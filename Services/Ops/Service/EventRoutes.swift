@@ -61,7 +61,8 @@ struct EventRoutes: Sendable {
         ) { call in
             let query = try EventQuery(call, device: call.identifier("device"))
             let page = try await page(query)
-            return Reply(Page(page.events.map { TimelineEntry($0) }, next: query.next(page, call)))
+            let entries = page.events.map { TimelineEntry($0, call.context.incarnation) }
+            return Reply(Page(entries, next: query.next(page, call)))
         }
     }
 
@@ -101,12 +102,12 @@ struct EventRoutes: Sendable {
         return try await asking { try await queries.searched(to: page.next, query.order) }
     }
 
-    /// - Throws: `not_found` if the log does not have the event.
+    /// - Throws: `not_found` if the log does not have the event; `earlier_incarnation`.
     private func event(_ call: Call) async throws -> Event {
         let id = try call.identifier("id")
         let found = try await asking { () -> Event? in
             if let id = UUID(uuidString: id) { return try await queries.event(id: id) }
-            guard let position = EncodedPosition(id)?.position.first else { return nil }
+            guard let plain = try call.context.incarnation.position(id), let position = plain.first else { return nil }
             return try await queries.event(partition: position.key, offset: position.value)
         }
         guard let found else { throw Problem.notFound.with(detail: "the log has no event with this id or position") }

@@ -60,7 +60,7 @@ struct LogRoutes: Sendable {
         if letters.isEmpty, let service { try await requireConsumer(service) }
         let page = letters.prefix(limit)
         let next = letters.count > limit ? page.last.map { DeadLetterCursor($0.position).text } : nil
-        return Reply(call.marked(Page(page.map { DeadLetterDocument($0) }, next: next)))
+        return Reply(call.marked(Page(page.map { DeadLetterDocument($0, call.context.incarnation) }, next: next)))
     }
 
     /// - Throws: `invalid_query` if no consumer has this name.
@@ -167,10 +167,10 @@ struct DeadLetterDocument: Record {
     /// The real time at which the input became a dead letter.
     var parkedAt = Instant.epoch
 
-    init(_ letter: DeadLetterSummary) {
+    init(_ letter: DeadLetterSummary, _ incarnation: LogIncarnation) {
         due = letter.due
         key = letter.key.description
-        position = letter.offset.map { "\(letter.partition):\($0)" }
+        position = letter.offset.map { incarnation.marked("\(letter.partition):\($0)") }
         reason = letter.reason
         service = letter.consumer
         parkedAt = letter.parkedAt

@@ -32,9 +32,10 @@ struct StateRoutes: Sendable {
         let partition = key.partition(of: queries.partitions)
         var query = QueryReader(call)
         let fault = "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
+        if let text = query.text("at"), Instant(text) == nil { _ = try call.context.incarnation.position(text) }
         let moment: PastMoment? = query.value("at", fault) { text in
             if let time = Instant(text) { return .time(time) }
-            let position = EncodedPosition(text)?.position
+            let position = EncodedPosition(LogIncarnation.plain(text))?.position
             return position?.count == 1 ? position?[partition].map { .offset($0) } : nil
         }
         let name = query.text("service")
@@ -44,9 +45,10 @@ struct StateRoutes: Sendable {
         }
         try query.finish()
         let found = try await asking { try await machine.past(key, partition, moment ?? .offset(.max), store) }
-        guard let found else {
+        guard var found else {
             throw Problem.notFound.with(detail: "\(machine.name) did not know this device at that time")
         }
+        found.position = call.context.incarnation.marked(found.position)
         return Reply(found)
     }
 }
@@ -61,7 +63,7 @@ struct StateUnwritable: Error {
 struct PastState: Record {
     var events = 0
     var nextDeadline: Nullable<Instant> = nil
-    /// The last event in the state: `partition:offset`.
+    /// The last event in the state: `partition:offset`, with the incarnation of a restored log before it.
     var position = ""
     var service = ""
     var state = JSON.object([])

@@ -134,7 +134,7 @@ struct TransferRoutes: Sendable {
         guard let found = try await commands.read(call, suffices: suffices), found.aggregate.state.isRegistered else {
             throw TransferRefusal.deviceNotRegistered.problem
         }
-        return (found.aggregate.state, found.aggregate.etag)
+        return (found.aggregate.state, call.etag(of: found.aggregate))
     }
 }
 

@@ -1,3 +1,4 @@
+public import EventLog
 import HTTPTypes
 public import Hummingbird
 import NIOCore
@@ -11,8 +12,10 @@ public struct ETag: Sendable, Hashable, CustomStringConvertible {
     /// Creates a validator from text without quotes.
     public init(_ value: String) { self.value = value }
 
-    /// Creates a validator from a version number, such as the number of an aggregate's events.
-    public init(version: some BinaryInteger) { value = String(version) }
+    /// Creates a validator from a place in the log, such as the number of an aggregate's events.
+    ///
+    /// - Parameter incarnation: that of the log. Another one may have other events at the same place.
+    public init(version: Int, in incarnation: LogIncarnation) { value = incarnation.marked(String(version)) }
 
     public var description: String { "\"\(value)\"" }
 }

@@ -260,7 +260,7 @@ struct CounterService: Sendable {
             }
             table.add(.get, "/v1/devices/{device}", "Reads") { call in
                 guard let found = try await parts.commands.read(call)?.aggregate else { throw Problem.notFound }
-                return Reply(found.state, etag: found.etag)
+                return Reply(found.state, etag: call.etag(of: found))
             }
             table.add(.get, "/v1/devices/{device}/events", "Streams") { call in
                 let events = parts.tail.events(of: try call.device, after: 0).map { ServerSentEvent(data: $0.type) }

@@ -43,7 +43,7 @@ struct CounterProgram<Rules: CounterRelease>: DurableService {
             }
             table.add(.get, "/v1/devices/{device}", "Reads the total") { call in
                 guard let found = try await parts.commands.read(call)?.aggregate else { throw Problem.notFound }
-                return Reply(Self.document(found), etag: found.etag)
+                return Reply(Self.document(found), etag: call.etag(of: found))
             }
             return []
         }

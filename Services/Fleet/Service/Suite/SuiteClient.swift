@@ -121,7 +121,8 @@ public final class SuiteClient: Sendable {
                     after: response.headers.first(name: "retry-after").flatMap { Double($0) })
             }
             let document = Self.document(bytes, type: response.headers.first(name: "content-type"))
-            let tag = response.headers.first(name: "etag")?.filter(\.isNumber)
+            // After a restore, a tag has the incarnation of the log before its version.
+            let tag = response.headers.first(name: "etag")?.split(separator: ".").last?.filter(\.isNumber)
             return .answered(
                 status: status, document,
                 position: response.headers.first(name: "dormouse-position").flatMap { Position($0) },

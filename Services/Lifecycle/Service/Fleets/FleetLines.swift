@@ -59,7 +59,7 @@ struct ConditionsLine: Record, DeviceLine {
 /// A device after a line about it.
 struct DeviceLineDocument: Record {
     var device = ""
-    /// The version of the device, as in its `ETag`.
+    /// The version of the device: the number of its events.
     var version = 0
 
     init(_ device: String, _ aggregate: Aggregate<LifecycleMachine>) {

@@ -33,7 +33,7 @@ struct AuthorizationDocument: Record {
     /// Whether the app is authorized.
     var granted = false
     var notifications = NotificationSettings()
-    /// The version of the device, as in its `ETag`.
+    /// The version of the device: the number of its events.
     var version = 0
 
     init(_ app: String, _ aggregate: Aggregate<LifecycleMachine>) {

@@ -53,7 +53,7 @@ struct LifecycleRoutes: Sendable {
         guard let found = try await commands.read(call), found.aggregate.state.registration != nil else {
             throw LifecycleRefusal.deviceNotRegistered.problem
         }
-        return (found.aggregate.state, found.aggregate.etag)
+        return (found.aggregate.state, call.etag(of: found.aggregate))
     }
 
     /// Throws unless the generation of a device has a feature.

@@ -138,7 +138,7 @@ struct DeviceRoutes: Sendable {
         guard let timeline = try await store.timeline(id, of: own) else { throw Problem.notFound }
         // Answers 404 for a notification that the caller may not read.
         _ = try await commands.read(call, of: timeline.key)
-        return Reply(timeline.document, etag: timeline.etag)
+        return Reply(timeline.document, etag: ETag(version: timeline.version, in: call.context.incarnation))
     }
 
     /// Subscribes the device before its command, so that a broadcast right after it reaches the device.

@@ -8,7 +8,7 @@ import Timeline
 
 // The timelines of notifications, read from the log.
 extension PushStore {
-    typealias FoundTimeline = (key: AggregateKey, document: TimelineDocument, etag: ETag)
+    typealias FoundTimeline = (key: AggregateKey, document: TimelineDocument, version: Int)
 
     // Each is one index search, however many events the device has. MATERIALIZED keeps the planner from a scan of the
     // partition in offset order.
@@ -72,6 +72,6 @@ extension PushStore {
             (event: try PushEvent(type: type, version: version, data: data), time: time)
         }
         // The document depends on these events alone, so the last offset is its version.
-        return (key, TimelineDocument(id.description, events), ETag(version: offset))
+        return (key, TimelineDocument(id.description, events), offset)
     }
 }
