@@ -94,7 +94,7 @@ public struct Transfer: DurableService {
                 TransferWorkers(
                     parts: parts, store: store, storage: storage, origins: origins, credentials: store,
                     quotas: fileQuotas, meter: meter, scanInterval: .seconds(scanInterval)),
-                UploadSweep(store: uploads),
+                UploadSweep(store: uploads, claim: claim),
                 ErasedFiles(store: store, storage: storage, claim: claim, logger: logger),
                 StorageGauge(directory: directory, limits: storageLimits, metrics: parts.metrics),
                 // Unclaimed downloads leave many files.

@@ -5,6 +5,7 @@ import Telemetry
 /// Removes the files and rows of uploads that were deleted or have expired.
 struct UploadSweep: Service {
     let store: UploadStore
+    let claim: StorageClaim
 
     /// Runs until graceful shutdown or cancellation.
     func run() async throws {
@@ -19,7 +20,9 @@ struct UploadSweep: Service {
         }
     }
 
-    private func sweep() async throws {
+    /// Does nothing while the files may belong to another log.
+    func sweep() async throws {
+        guard try await claim.check() else { return }
         for partition in 0..<store.database.partitions {
             try await store.database.sweepUploads(of: partition, lifetime: store.limits.lifetime)
             var isEmptied = true

@@ -76,10 +76,13 @@ struct AttemptRunner: Sendable {
         }
     }
 
-    /// Removes the files of a failed task at once, because storage may be full.
+    /// Removes the file of a failed attempt at once, because storage may be full. The files of earlier attempts go to the
+    /// trash, which makes room when it is needed: a row of a backup may name them.
     private func discard(_ order: AttemptAssignment) async {
-        for piece in order.task.pieces + [order.task.storedPiece(Segment(epoch: claim.epoch, length: 0))] {
-            try? await storage.remove(piece.name, from: .segments)
+        let own = order.task.storedPiece(Segment(epoch: claim.epoch, length: 0)).name
+        try? await storage.remove(own, from: .segments)
+        for piece in order.task.pieces where piece.name != own {
+            try? await storage.discard(piece.name, from: .segments)
         }
     }
 

@@ -54,11 +54,26 @@ import Testing
         #expect(names("contents") == [] && names("trash/contents") == ["a"])
     }
 
-    /// A database that was restored without a new incarnation has fewer events.
-    @Test func `files of later events than the database has are not swept`() async throws {
+    /// A database that was restored without a new incarnation has fewer events. Later it has more, but others.
+    @Test func `files of later events are not swept until the directory is accepted`() async throws {
         #expect(try await claim(first, events: 7).check())
-        #expect(try await !claim(first, events: 6).check())
+        for events in [6, 8] { #expect(try await !claim(first, events: events).check()) }
+        #expect(try await storage.mark() == "0123456789ab 7 refused\n")
+
+        try await storage.write(StorageMark(incarnation: first.id, events: 8))
         #expect(try await claim(first, events: 8).check())
+    }
+
+    /// Replicas share the storage, and three sweeps of a process start together.
+    @Test func `a check that another one overtakes finds no later events`() async throws {
+        #expect(try await claim(first, events: 7).check())
+        let other = claim(first, events: 9)
+        let overtaken = StorageClaim(storage: storage, incarnation: first, logger: Logger(label: "quiet")) {
+            // The log gets a ninth event after this count, and the other check notes it.
+            _ = try await other.check()
+            return 8
+        }
+        #expect(try await overtaken.check())
     }
 
     @Test(arguments: ["", "0123456789ab", "0123456789ab x", "0123456789ab 1 2"])

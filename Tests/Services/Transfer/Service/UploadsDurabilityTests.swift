@@ -172,6 +172,24 @@ import Testing
         #expect(String(buffer: try await replica.send(.GET, done).body) == "a", "the complete one stays")
     }
 
+    @Test func `an upload does not expire in a directory of another log`() async throws {
+        let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "4"])
+        defer { suite.stop(replica) }
+        _ = try await replica.begin(["Upload-Length": "9"], "abc")
+        let mark = suite.directory.appendingPathComponent("incarnation")
+        try await eventually(describe: "the directory names its log") { (try? Data(contentsOf: mark)) != nil }
+        let own = try Data(contentsOf: mark)
+        try Data("0123456789ab 1\n".utf8).write(to: mark, options: .atomic)
+        _ = try await suite.sql("UPDATE transfer.uploads SET expires_at = now() - interval '1 hour'")
+        try await replica.process.waitForLine(containing: "refused to sweep DATA_DIRECTORY")
+        #expect(suite.files.count == 1)
+        #expect(try await suite.sql("SELECT count(*) FROM transfer.uploads WHERE NOT is_deleted") == "1")
+        try own.write(to: mark, options: .atomic)
+        try await eventually(describe: "the upload has expired") { suite.files.isEmpty }
+        let trash = suite.directory.appendingPathComponent("trash/uploads").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: trash).count == 1)
+    }
+
     @Test func `complete parts expire and the final upload stays`() async throws {
         let (suite, replica) = try await UploadsSuite.start(["--upload-lifetime", "20"])
         defer { suite.stop(replica) }
