@@ -106,6 +106,30 @@ public enum LogDistribution {
                 """)
             logger.info("distributed table", metadata: [LogKey.name: "\(table)"])
         }
+        try await dropLocalRows(of: tables, connection, logger: logger)
+    }
+
+    // Citus keeps the rows of a distributed table on the coordinator too, where no statement reads or erases them.
+    private static let withLocalRows = Statement(
+        """
+        SELECT p.relid::regclass::text FROM unnest($1::text[]) AS t (name),
+            LATERAL (SELECT relid FROM pg_partition_tree(to_regclass(t.name)) WHERE isleaf
+                UNION SELECT to_regclass(t.name)) AS p
+        WHERE EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = p.relid) AND pg_relation_size(p.relid) > 0
+        """)
+
+    /// Removes the rows of distributed tables that are still on the coordinator. A killed migration may have left some.
+    private static func dropLocalRows(of tables: [String], _ connection: Connection, logger: Logger) async throws {
+        guard try await hasCitus(connection) else { return }
+        for table in try await connection.execute(withLocalRows, .texts(tables)).decode(String.self) {
+            try await connection.script(
+                """
+                SET client_min_messages = warning;
+                SELECT truncate_local_data_after_distributing_table('\(table)');
+                RESET client_min_messages
+                """)
+            logger.info("removed local rows of distributed table", metadata: [LogKey.name: "\(table)"])
+        }
     }
 
     /// Returns the list of columns of a grant in parentheses. On Citus it is empty, because Citus grants whole tables.

@@ -16,14 +16,14 @@ PostgreSQL $version: install the package postgresql-$version-citus-13.0 of https
 13 with PG_CONFIG=$programs/pg_config; see deploy/citus.md"
 }
 
-# citus_settings: prints the settings of a node.
+# citus_settings CONNECTIONS: prints the settings of a node.
 citus_settings() {
     cat <<-CONFIGURATION
 		shared_preload_libraries = 'citus'
 		citus.node_conninfo = 'sslmode=disable'
 		citus.local_hostname = '${sockets//\'/\'\'}'
 		wal_level = logical
-		max_prepared_transactions = 200
+		max_prepared_transactions = $1
 	CONFIGURATION
 }
 
@@ -55,7 +55,7 @@ start_worker() {
         printf "include 'dormouse.conf'\n" | as_owner tee -a "$folder/data/postgresql.conf" >/dev/null
     fi
     {
-        citus_settings
+        citus_settings "$2"
         cat <<-CONFIGURATION
 			listen_addresses = ''
 			port = $port

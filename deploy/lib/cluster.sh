@@ -126,16 +126,17 @@ start_cluster() {
 # launch_postgres REPLICAS: starts PostgreSQL on a free port. Sets `database_port` and `output`.
 launch_postgres() {
     choose_database_port
+    local connections=$((100 + 100 * $1))
     # A session that is idle in a transaction would block a partition, so it has a timeout.
     {
-        if ((${workers:-0} > 0)); then citus_settings; fi
+        if ((${workers:-0} > 0)); then citus_settings "$connections"; fi
         cat <<-CONFIGURATION
 			listen_addresses = '127.0.0.1'
 			port = $database_port
 			unix_socket_directories = '${sockets//\'/\'\'}'
 			unix_socket_permissions = 0700
 			password_encryption = 'scram-sha-256'
-			max_connections = $((100 + 100 * $1))
+			max_connections = $connections
 			shared_buffers = 256MB
 			max_wal_size = 2GB
 			idle_in_transaction_session_timeout = 5s

@@ -81,6 +81,23 @@ struct CitusErrorTests {
         try await cluster.destroy()
     }
 
+    /// Citus moves the rows to the shards and keeps a copy, which no erasure would reach.
+    @Test func `no row of a distributed log stays on the coordinator`() async throws {
+        let cluster = try await PrivateCluster.makeCitus(fsync: false)
+        let fixture = try await RuntimeFixture(cluster)
+        try await fixture.pool.append(ForeignEvent(to: "d1"), partitions: 4)
+        try await cluster.sql("SELECT undistribute_table('bus.events')", database: fixture.database)
+        let local = """
+            SELECT coalesce(sum(pg_relation_size(relid)), 0) FROM pg_partition_tree('bus.events')
+            """
+        #expect(try await cluster.sql(local, database: fixture.database) != "0")
+        try await migrate(fixture.url)
+        #expect(try await cluster.sql(local, database: fixture.database) == "0")
+        #expect(try await cluster.sql("SELECT count(*) FROM bus.events", database: fixture.database) == "1")
+        await fixture.pool.close()
+        try await cluster.destroy()
+    }
+
     @Test func `an old version of the extension is refused`() async throws {
         let cluster = try await PrivateCluster.sharedCitus()
         let fixture = try await RuntimeFixture(cluster)
