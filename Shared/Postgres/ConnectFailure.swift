@@ -20,6 +20,8 @@ public struct ConnectFailure: Error, Sendable, Equatable {
         case notReady
         /// `sslmode` asks for TLS or a trusted certificate, and the server has neither.
         case untrusted
+        /// The pool refuses the database, for this reason.
+        case unsuitable(String)
         /// Any other reason.
         case other
     }
@@ -38,11 +40,17 @@ public struct ConnectFailure: Error, Sendable, Equatable {
         self.detail = detail
     }
 
+    /// Whether the pool refuses the database.
+    var isUnsuitable: Bool {
+        if case .unsuitable = reason { true } else { false }
+    }
+
     /// Whether another host may accept the connection. Wrong credentials are wrong on every host, as in libpq.
     var mayTryNextHost: Bool {
         switch reason {
         case .refusedCredentials, .unknownDatabase, .serverTooOld: false
-        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .untrusted, .other: true
+        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .untrusted, .unsuitable, .other:
+            true
         }
     }
 }
@@ -121,6 +129,7 @@ extension ConnectFailure: CustomStringConvertible, CustomDebugStringConvertible 
         case .notReady: "the server is starting up or shutting down; wait, then try again"
         case .untrusted:
             "the server has no TLS, or no certificate that sslrootcert trusts for this host; check both, and sslmode"
+        case .unsuitable(let reason): reason
         case .other: "the attempt failed; the log at debug level has the server's message"
         }
     }

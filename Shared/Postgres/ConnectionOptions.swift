@@ -90,6 +90,9 @@ public struct ConnectionOptions: Sendable {
 
     /// Returns `host:port/database` of a host, for messages.
     func name(of host: HostAddress) -> String { "\(host)/\(database)" }
+
+    /// The name of all hosts and the database in error messages.
+    var names: String { "\(hosts.map(\.description).joined(separator: ","))/\(database)" }
 }
 
 extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -44,6 +44,7 @@ public final class ConnectionPool: Sendable {
     private let deadlines = Mutex<[OpenDeadline]>([])
     private let openings = OpeningPause()
     private let waited: @Sendable (Duration) -> Void
+    private let fault: @Sendable (Connection) async throws(PostgresError) -> String?
     /// The server faults of the pool's statements.
     public let faults: ServerFaults
 
@@ -51,15 +52,18 @@ public final class ConnectionPool: Sendable {
     ///   - acquisitionTimeout: the longest wait for a free connection. To open one may take another
     ///     ``ConnectionOptions/connectTimeoutSeconds``.
     ///   - waited: gets the time of each caller that waited for a connection, successful or not.
+    ///   - fault: returns why the pool must not use a new connection; nil if it may.
     public init(
         _ options: ConnectionOptions, size: Int, acquisitionTimeout: Duration = .seconds(10),
-        waited: @escaping @Sendable (Duration) -> Void = { _ in }, logger: Logger
+        waited: @escaping @Sendable (Duration) -> Void = { _ in },
+        fault: @escaping @Sendable (Connection) async throws(PostgresError) -> String? = { _ in nil }, logger: Logger
     ) {
         precondition(size > 0, "a pool needs at least one connection")
         self.options = options
         self.acquisitionTimeout = acquisitionTimeout
         self.logger = logger
         self.waited = waited
+        self.fault = fault
         faults = ServerFaults(logger: logger)
         guarded = Mutex(Guarded(state: State(size: size)))
     }
@@ -154,7 +158,14 @@ extension ConnectionPool {
     private func open() async throws(PostgresError) -> Connection {
         do throws(PostgresError) {
             let connection = try await openings.opening { () async throws(PostgresError) in
-                try await Connection.open(options, logger: logger)
+                let connection = try await Connection.open(options, logger: logger)
+                do throws(PostgresError) {
+                    guard let reason = try await fault(connection) else { return connection }
+                    throw .connectFailed(ConnectFailure(reason: .unsuitable(reason), target: options.names))
+                } catch {
+                    await connection.close()
+                    throw error
+                }
             }
             guarded.withLock { $0.state.opened() }
             deadlines.withLock { open in

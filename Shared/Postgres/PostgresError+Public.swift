@@ -9,9 +9,16 @@ extension PostgresError {
         return error.sqlState == "25006" || ["53", "58", "XX"].contains(String(error.sqlState.prefix(2)))
     }
 
+    /// Whether no server accepted the connection, but one may do so later.
+    public var isAway: Bool {
+        guard case .connectFailed(let failure) = self else { return false }
+        return [.unreachable, .timedOut, .notReady, .tooManyConnections].contains(failure.reason)
+    }
+
     /// The message for clients, without host, path, statement or data.
     public var publicDescription: String {
         switch self {
+        case .connectFailed(let failure) where failure.isUnsuitable: "PostgreSQL has another database than expected"
         case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"
         case .connectionLost, .closed: "the connection to PostgreSQL was lost"
         case .server(let error): "PostgreSQL fails statements with SQLSTATE \(error.sqlState)\(error.publicReason)"
@@ -35,7 +42,7 @@ extension ConnectFailure.Reason {
         case .tooManyConnections: "it has no connection left"
         case .notReady: "it is starting or shutting down"
         case .untrusted: "it has no trusted certificate"
-        case .other: "the connection failed"
+        case .unsuitable, .other: "the connection failed"
         }
     }
 }

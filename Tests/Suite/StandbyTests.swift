@@ -39,7 +39,16 @@ import Testing
         try await suite.cluster.sql("SELECT pg_reload_conf()")
         let refused = try await suite.send(.GET, .ops, "/v1/devices")
         #expect(refused.status == 503 && refused.json["code"] == "database_unavailable", "\(refused)")
-        #expect(try await suite.send(.GET, .ops, "/readyz").status == 200)
+        // The checks run every few seconds.
+        try await eventually(describe: "/readyz reports the standby") {
+            _ = try await suite.send(.GET, .ops, "/v1/devices")
+            let ready = try await suite.send(.GET, .ops, "/readyz")
+            return ready.status == 200 && ready.json["checks"]?["read_database"] == "failing"
+        }
+        // `ops` starts without it, too.
+        try await suite.kill(.ops)
+        try await suite.launch(.ops)
+        #expect(try await suite.send(.GET, .ops, "/v1/devices").status == 503)
         try await suite.call(.PUT, .lifecycle, "/v1/devices/three", ["profile": "ios18"])
         try await standby.start()
         try await eventually(describe: "all devices") { try await fleet(suite).count == 3 }
