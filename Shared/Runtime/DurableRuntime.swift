@@ -48,7 +48,6 @@ public final class DurableRuntime<M: Machine>: Service {
         let member = UUID()
         let wakeUps = WakeUpSender(pool: pool, sender: member, logger: logger)
         self.pool = pool
-        let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
         self.clock = clock
         standing = Statements.standing(M.name)
         self.wakeUps = wakeUps
@@ -62,8 +61,8 @@ public final class DurableRuntime<M: Machine>: Service {
             tracer: tracer, logger: logger)
         self.engine = engine
         cursors = CursorWatch { partition in
-            let keyParameters: [Parameter] = [.int4(Int32(partition)), .text(M.name)]
-            return try await pool.execute(position, keyParameters, rowsExpected: 1)[0].decode(Int.self)
+            try await pool.execute(Statements.position, [.partition(partition), .text(M.name)], rowsExpected: 1)[0]
+                .decode(Int.self)
         } hurry: {
             engine.hurry([$0], for: CursorWatch.pause * 2)
         }
@@ -126,12 +125,10 @@ public final class DurableRuntime<M: Machine>: Service {
     /// It also reads the clock. An answer about the state may need the time, and this process may not have heard of the
     /// last advance yet.
     public func state(_ key: AggregateKey) async throws -> (aggregate: Aggregate<M>, version: Int)? {
-        let statement = Statement(
-            "SELECT \(Statements.stateColumns) FROM \"\(M.name)\".states WHERE partition = $1 AND key = $2")
         let partition = engine.inbox(of: key).partition
         let asked = ContinuousClock.now
         let rows = try await pool.execute([
-            Query(statement, [.int4(Int32(partition)), .text(key.description)]), Query(SharedClock.read),
+            Query(Statements.state(M.name), [.partition(partition), .key(key)]), Query(SharedClock.read),
         ])
         clock.take(try ClockSample(rows[1][0], realAt: 4, asked: asked))
         guard let row = rows[0].first else { return nil }
@@ -197,7 +194,7 @@ public final class DurableRuntime<M: Machine>: Service {
     public var sharesPartitions: Bool { get async { await leases.isCurrent } }
 
     /// The lost events for which this process has stopped; nil without any. It answers commands with
-    /// `RuntimeError.stopping`, and handles nothing, until the log gets another incarnation.
+    /// `RuntimeError.eventsLost`, and handles nothing, until the log gets another incarnation.
     public var loss: EventsLost? { get async { await engine.loss } }
 
     public func run() async throws {

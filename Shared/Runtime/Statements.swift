@@ -134,6 +134,12 @@ struct Statements: Sendable {
     static let lockCursors = Statement(cursors)
     /// Locks the cursors that no other session holds.
     static let lockFreeCursors = Statement(cursors + " SKIP LOCKED")
+    /// Returns up to where a consumer has read a partition. Parameters: partition, consumer.
+    static let position = Statement("SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2")
+    /// Returns the state of an aggregate. Parameters: partition, key.
+    static func state(_ service: String) -> Statement {
+        Statement("SELECT \(stateColumns) FROM \"\(service)\".states WHERE partition = $1 AND key = $2")
+    }
     /// Returns the offset of an event after another offset; null if it is not there, or without an id.
     static let probe = Statement(
         "SELECT max(log_offset) FROM bus.events WHERE partition = $1 AND log_offset > $2 AND id = $3")

@@ -48,6 +48,21 @@ public struct StateFixtures<M: Machine>: Sendable {
         try String(contentsOf: folder.appendingPathComponent("\(version).form"), encoding: .utf8)
     }
 
+    /// Returns what this program can't read of the forms before a version, one line for each fault.
+    public func faults(before version: Int) -> [String] {
+        (1..<version).flatMap { older in
+            guard let states = try? states(older), !states.isEmpty else { return ["version \(older) has no fixtures"] }
+            return states.compactMap { fixture in
+                switch M.upgraded(fixture.binary, from: older) {
+                case nil: "\(fixture.name) of version \(older) can't be read"
+                case .exact(let state) where state.binary != fixture.folded.binary:
+                    "\(fixture.name) of version \(older) differs from the fold of its history"
+                case .exact, .partial: nil
+                }
+            }
+        }
+    }
+
     private func bytes(_ hexadecimal: String) -> [UInt8] {
         let digits = Array(hexadecimal.utf8).compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         return stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }

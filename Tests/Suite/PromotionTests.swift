@@ -9,7 +9,7 @@ import Testing
 struct PromotionTests {
     @Test func `the log goes on without the lost events, and places from before are refused`() async throws {
         let suite = try await RunningSuite.start(
-            [.lifecycle, .ops], fsync: true, hasStandby: true, isSynchronous: false)
+            [.lifecycle, .push, .ops], fsync: true, hasStandby: true, isSynchronous: false)
         let standby = try #require(suite.standby)
         let kept = try await suite.call(.PUT, .lifecycle, "/v1/devices/kept", ["profile": "ios18"])
         let events = "SELECT count(*) FROM bus.events"
@@ -27,6 +27,11 @@ struct PromotionTests {
         let positions = try [kept, lost].map { try #require($0.position) }
         let cursor = try #require(try await suite.call(.GET, .ops, "/v1/events?limit=1").json["next"]?.string)
 
+        // `push` has read the lost event, and has written none there.
+        let read = try await suite.send(
+            .GET, .push, "/v1/devices/lost/apps/news/notifications", headers: ["Dormouse-Position": positions[1]])
+        #expect(read.status == 200, "\(read)")
+
         try await suite.cluster.kill()
         try await standby.promote()
         // A process that knows a lost event does not write over it.
@@ -34,10 +39,12 @@ struct PromotionTests {
             let refused = try await suite.send(.PUT, .lifecycle, "/v1/devices/lost", ["profile": "ios18"])
             #expect(refused.status == 503, "attempt \(number): \(refused)")
         }
-        try await eventually(describe: "/readyz names the loss") {
-            let state = try await suite.send(.GET, .lifecycle, "/readyz")
-            return state.json["checks"]?["log"] == "failing"
-                && String(buffer: state.body).contains("the database has lost events: partition")
+        for service in [SuiteService.lifecycle, .push] {
+            try await eventually(within: 60, describe: "/readyz of \(service) names the loss") {
+                let state = try await suite.send(.GET, service, "/readyz")
+                return state.json["checks"]?["log"] == "failing"
+                    && String(buffer: state.body).contains("the database has lost events: partition")
+            }
         }
         let refused = try await suite.send(.PUT, .lifecycle, "/v1/devices/other", ["profile": "ios18"])
         #expect(refused.status == 503 && refused.json["code"] == "events_lost", "\(refused)")
@@ -45,7 +52,7 @@ struct PromotionTests {
             ChildProcess.product("ops"), ["begin-incarnation"],
             environment: ["MIGRATION_DATABASE_URL": standby.url(database: suite.database)])
         #expect(try await begin.exit(within: 30) == .exited(0), "\(begin.errors.tail())")
-        for service in [SuiteService.lifecycle, .ops] {
+        for service in [SuiteService.lifecycle, .push, .ops] {
             #expect(try await suite.end(of: service) == .exited(1), "\(suite.words(of: service))")
             #expect(suite.words(of: service).contains("the log was restored"))
             try await suite.launch(service)

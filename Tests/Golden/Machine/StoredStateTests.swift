@@ -11,8 +11,7 @@ import Timeline
 import Traces
 import TransferCore
 
-/// Compares the stored form of every machine's state with fixtures of its version. The tests of each machine read the
-/// fixtures of older versions.
+/// Compares the stored form of every machine's state with fixtures of its version, and reads the fixtures of older versions.
 ///
 /// `STORE_STATES=Tests/Traces/<folder>/States` writes the fixtures of a new version of that machine.
 @Suite("Versions of the stored state") struct StoredStateTests {
@@ -29,6 +28,13 @@ import TransferCore
     func `states of this version are read as they were written`(_ machine: any TracedMachine.Type) throws {
         try checkStates(machine)
     }
+
+    @Test(arguments: machines)
+    func `states of older versions are read`(_ machine: any TracedMachine.Type) throws {
+        #expect(faults(machine) == [])
+    }
+
+    private func faults<M: TracedMachine>(_ machine: M.Type) -> [String] { M.fixtures.faults(before: M.version) }
 
     private func checkForm<M: TracedMachine>(_ machine: M.Type) throws {
         let folder = "\(M.folder)/States"

@@ -59,7 +59,7 @@ import Testing
 
     /// The files with statements that no batch, no read of the log and no round of leases executes.
     private static let cold: Set<String> = [
-        "AuditEntry", "BlockerWatch", "ClockControl", "ClockControl+Advance", "DurableRuntime", "EventHistory",
+        "AuditEntry", "BlockerWatch", "ClockControl", "ClockControl+Advance", "EventHistory",
         "FleetRevocations", "LeaseKeeper+Changes", "LogDistribution", "LogErasure", "LogIncarnation", "LogMaintenance",
         "LogMaintenance+Days", "LogPlacement", "LogQueries", "LogQueries+Events", "LogQueries+Health", "LogSchema",
         "OrderStreamStore", "RevocationLog", "RuntimeSchema", "SharedClock", "StateSweeper", "StoredStates",

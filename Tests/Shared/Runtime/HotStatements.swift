@@ -46,6 +46,8 @@ struct HotStatements {
             ("unreadOf", Query(Statements.unreadOf, [one, number, number, keys, .texts(["a"])])),
             ("unread", Query(Statements.unread, [one, consumer, key, .texts(["a"])])),
             ("outageUntilNow", Query(Statements.outageUntilNow, [one, consumer, .timestamp(milliseconds: 1), number])),
+            ("position", Query(Statements.position, [one, consumer])),
+            ("state", Query(Statements.state(Counter.name), [one, key])),
             ("limited", Query(Statements.limited(Counter.name), [one, key, number])),
         ]
     }

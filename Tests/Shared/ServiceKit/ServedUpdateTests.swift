@@ -29,6 +29,8 @@ import Testing
             try await counters.reached(form: release)
             try await counters.answers(more: 60)
         }
+        // No other command comes for this device. So only the sweeper can bring it to another form.
+        try await counters.add(to: "idle")
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await counters.load(clients: 6, devices: 30) }
             try await counters.answers(more: 60)
@@ -42,7 +44,11 @@ import Testing
         #expect(counters.faults.isEmpty)
         let (acknowledged, stored) = (counters.acknowledged, try await counters.totals(on: replicas[0].port))
         #expect(acknowledged == stored, "each command ran once")
-        #expect(acknowledged.count == 30)
+        #expect(acknowledged.count == 31)
+        let ports = replicas.map(\.port)
+        try await eventually(within: 30, describe: "the metric counts the upgraded states") {
+            try await counters.upgraded(on: ports) > 0
+        }
         for replica in replicas { try await replica.process.shutDown() }
         await counters.pool.close()
     }
@@ -137,7 +143,7 @@ private final class ServedCounters: Sendable {
         }
     }
 
-    private func add(to device: String) async throws {
+    func add(to device: String) async throws {
         let key = UUID().uuidString
         while true {
             let port = state.withLock { $0.ports.randomElement() ?? 0 }
@@ -175,6 +181,18 @@ private final class ServedCounters: Sendable {
             totals[device] = try JSON(parsing: Array(body.readableBytesView))["total"]?.int
         }
         return totals
+    }
+
+    /// Returns the number of upgraded states that replicas count.
+    func upgraded(on ports: [Int]) async throws -> Double {
+        var sum = 0.0
+        for port in ports {
+            let answer = try await client.execute(request(.GET, port, "/metrics"), timeout: .seconds(30))
+            let text = String(buffer: try await answer.body.collect(upTo: 1 << 20))
+            let line = text.split(separator: "\n").last { $0.hasPrefix("dormouse_states_upgraded_total") }
+            sum += try #require(line?.split(separator: " ").last.flatMap { Double($0) })
+        }
+        return sum
     }
 
     private func request(
