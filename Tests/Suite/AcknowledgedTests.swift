@@ -72,6 +72,18 @@ struct AcknowledgedTests {
             try await call(.fetch, .PUT, app + "/minimum-interval", ["interval": 900])
             try await call(.transfer, .PUT, app + "/sessions/films", [:])
             try await call(.fetch, .GET, app + "/forecast", nil)
+            // Every service knows the device now, but not yet this app.
+            guard number.isMultiple(of: 4) else { continue }
+            let later = device + "/apps/mail"
+            try await call(.lifecycle, .PUT, later, ["backgroundModes": ["fetch"]])
+            let reads: [(SuiteService, HTTPMethod, String, JSON?)] = [
+                (.transfer, .PUT, "/files/film", ["a": 1]), (.fetch, .GET, "/forecast", nil),
+                (.push, .GET, "/explain", nil), (.transfer, .GET, "/explain", nil),
+            ]
+            for index in reads.indices {
+                let (service, method, path, body) = reads[(index + number / 4) % reads.count]
+                try await call(service, method, later + path, body)
+            }
         }
         return refusals
     }

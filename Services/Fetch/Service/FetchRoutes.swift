@@ -99,8 +99,13 @@ struct FetchRoutes: Sendable {
     }
 
     /// Returns the registered device in the path.
-    private func known(_ call: Call) async throws -> Aggregate<FetchMachine> {
-        guard let device = try await commands.read(call)?.aggregate, device.state.profile != nil else {
+    ///
+    /// - Parameter suffices: whether the state has the needed content. If not, the latest events are read first.
+    private func known(
+        _ call: Call, suffices: @Sendable (FetchMachine) -> Bool = { $0.profile != nil }
+    ) async throws -> Aggregate<FetchMachine> {
+        let found = try await commands.read(call, suffices: suffices)
+        guard let device = found?.aggregate, device.state.profile != nil else {
             throw FetchRefusal.deviceNotRegistered.problem
         }
         return device
@@ -109,7 +114,7 @@ struct FetchRoutes: Sendable {
     /// Returns the device and the app in the path.
     func find(_ call: Call) async throws -> (device: Aggregate<FetchMachine>, app: String, record: ScheduledApp) {
         let app = try call.app
-        let device = try await known(call)
+        let device = try await known(call) { $0.apps[app] != nil }
         guard let record = device.state.apps[app] else { throw FetchRefusal.appNotInstalled(app).problem }
         return (device, app, record)
     }

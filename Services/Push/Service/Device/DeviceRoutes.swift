@@ -73,7 +73,7 @@ struct DeviceRoutes: Sendable {
             .refuses(refusals(.deviceNotRegistered, .appNotInstalled("…")))
         ) { call in
             let app = try call.app
-            let device = try await commands.device(call).aggregate
+            let device = try await commands.device(call) { $0.apps[app] != nil }.aggregate
             guard let record = device.state.apps[app] else { throw PushRefusal.appNotInstalled(app).problem }
             // No ETag: the explanation changes with time alone.
             return Reply(Explanation(app, record, device, at: max(clock.now, device.now), policy))

@@ -59,7 +59,7 @@ struct FileRoutes: Sendable {
         let (app, name) = (try call.app, try call.identifier("name"))
         // Refuses the request before the client sends the body.
         _ = try call.context.requireCaller(.operate)
-        let (state, _) = try await routes.read(call)
+        let (state, _) = try await routes.read(call) { $0.apps[app] != nil }
         guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
         let isModelled = call.request.uri.queryParameters["length"] != nil
         if isModelled {
@@ -96,7 +96,7 @@ struct FileRoutes: Sendable {
 
     private func view(_ call: Call) async throws -> (AppView, ETag) {
         let app = try call.app
-        let (state, etag) = try await routes.read(call)
+        let (state, etag) = try await routes.read(call) { $0.apps[app] != nil }
         guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
         return (view, etag)
     }

@@ -20,7 +20,7 @@ struct ReportRoutes: Sendable {
             "The reasons why tasks of an app do not move, and why its sessions do not wake it", .refuses(.ofApp())
         ) { call in
             let app = try call.app
-            let (state, _) = try await routes.read(call)
+            let (state, _) = try await routes.read(call) { $0.apps[app] != nil }
             guard let view = state.apps[app] else { throw TransferRefusal.appNotInstalled(app).problem }
             // No ETag, because the answer changes with time alone.
             return Reply(Explanation(app, view, state, at: clock.now, policy))
