@@ -4,6 +4,8 @@ import Foundation
 extension PrivateCluster {
     static let citusSettings = [
         "shared_preload_libraries": "citus", "wal_level": "logical", "max_prepared_transactions": "100",
+        // Citus starts a worker process for each database. The shared cluster has one for each test.
+        "max_worker_processes": "64",
         // The nodes run as one user, and connect over unix sockets.
         "citus.node_conninfo": "sslmode=disable",
     ]
