@@ -92,6 +92,10 @@ public struct LogStream: AsyncSequence, Sendable {
                 // Retention may have dropped events during the read. A start before the retained events is allowed for
                 // an unmarked stream, but it can't be marked.
                 if hasRead || isMarked, try await tail.isBeyondRetention(positions) { throw TailError.beyondRetention }
+                // The replay of a position beyond the head begins at the head. A position that was read can't be beyond it.
+                if hasRead, positions.contains(where: { found.positions[$0.key, default: $0.value] < $0.value }) {
+                    throw TailError.eventsLost
+                }
                 hasRead = true
                 positions = found.positions
                 isUnmarked = isMarked

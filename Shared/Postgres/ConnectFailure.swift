@@ -48,9 +48,8 @@ public struct ConnectFailure: Error, Sendable, Equatable {
     /// Whether another host may accept the connection. Wrong credentials are wrong on every host, as in libpq.
     var mayTryNextHost: Bool {
         switch reason {
-        case .refusedCredentials, .unknownDatabase, .serverTooOld: false
-        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .untrusted, .unsuitable, .other:
-            true
+        case .refusedCredentials, .unknownDatabase, .serverTooOld, .unsuitable: false
+        case .unreachable, .timedOut, .notWritable, .tooManyConnections, .notReady, .untrusted, .other: true
         }
     }
 }

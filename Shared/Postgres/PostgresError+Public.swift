@@ -18,7 +18,7 @@ extension PostgresError {
     /// The message for clients, without host, path, statement or data.
     public var publicDescription: String {
         switch self {
-        case .connectFailed(let failure) where failure.isUnsuitable: "PostgreSQL has another database than expected"
+        case .connectFailed(let failure) where failure.isUnsuitable: "PostgreSQL has another log than this service"
         case .connectFailed(let failure): "PostgreSQL can't be reached: \(failure.reason.publicDescription)"
         case .connectionLost, .closed: "the connection to PostgreSQL was lost"
         case .server(let error): "PostgreSQL fails statements with SQLSTATE \(error.sqlState)\(error.publicReason)"

@@ -11,7 +11,7 @@ public final class ServerFaults: Sendable {
 
     private struct State {
         var last: (error: PostgresError, at: ContinuousClock.Instant)?
-        var logged: (sqlState: String, at: ContinuousClock.Instant)?
+        var logged: (kind: String, at: ContinuousClock.Instant)?
     }
 
     private let state = Mutex(State())
@@ -27,14 +27,21 @@ public final class ServerFaults: Sendable {
         let isNews = state.withLock { state in
             let now = ContinuousClock.now
             state.last = (error, now)
-            guard case .server(let refusal) = error, !error.isConnectionProblem else { return false }
-            if let logged = state.logged, logged.sqlState == refusal.sqlState, logged.at + Self.quiet > now {
-                return false
-            }
-            state.logged = (refusal.sqlState, now)
+            guard let kind = Self.kind(of: error) else { return false }
+            if let logged = state.logged, logged.kind == kind, logged.at + Self.quiet > now { return false }
+            state.logged = (kind, now)
             return true
         }
         if isNews { logger.error("database statements fail", error: error) }
+    }
+
+    /// Returns the kind of a fault that is logged. The service reports the loss of a connection elsewhere.
+    private static func kind(of error: PostgresError) -> String? {
+        switch error {
+        case .server(let refusal) where !error.isConnectionProblem: refusal.sqlState
+        case .connectFailed(let failure) where failure.isUnsuitable: failure.target
+        default: nil
+        }
     }
 
     /// Returns the newest fault if it is not older than `age`.

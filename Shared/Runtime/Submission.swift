@@ -69,7 +69,8 @@ public enum RuntimeError: Error, Sendable, Equatable, CustomStringConvertible {
     case idempotencyConflict
     /// The database is not available; the command was not run.
     case databaseUnavailable
-    /// The connection was lost during the commit, and the database did not return in time. The command was run or not.
+    /// The connection was lost during the commit. The database did not return in time, or it can't show the result. The
+    /// command was run or not.
     /// The caller repeats it with the same idempotency key.
     case outcomeUnknown
     /// The database refused the events of the command, or each process that ran it ended. A repeat does not help.

@@ -250,7 +250,7 @@ import Testing
         #expect(exists("contents"))
         let accepted = try await installation.run("restore", ["--accept"])
         #expect(accepted.status == .exited(0), "\(accepted.output)")
-        // The next sweep is at a start, or within an hour.
+        // The next check is at a start, or within a minute.
         for action in ["kill", "start"] {
             let fault = try ChildProcess.start(
                 Repository.file("deploy/fault").path, ["--data", installation.folder.path, action, "transfer"],

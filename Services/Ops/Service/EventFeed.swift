@@ -5,7 +5,8 @@ import HTTPKit
 /// The live feed as server-sent events. The id of each event holds the positions of all partitions.
 ///
 /// An id without an event reports progress while no event matches the filter. A slow reader gets a last event `cut`,
-/// and resumes with its `Last-Event-ID`. A reader that retention overtakes gets `cut` too, and 410 when it resumes.
+/// and resumes with its `Last-Event-ID`. A reader that retention overtakes gets `cut` too, and 410 when it resumes. So
+/// does a reader whose events the log has lost.
 ///
 /// The events that wait come together, so that the connection sends them with one write.
 struct EventFeed: AsyncSequence, Sendable {

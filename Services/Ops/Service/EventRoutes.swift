@@ -39,12 +39,12 @@ struct EventRoutes: Sendable {
         ) { try await stream($0) }
         table.add(
             .get, "/v1/events/{id}", "Returns an event by its id, or by its position partition:offset", .scope(.read),
-            .refuses(Problem.ofLog)
+            .refuses([.earlierIncarnation] + Problem.ofLog)
         ) { call in Response(json: try await event(call).cloudEvent) }
         table.add(
             .get, "/v1/events/{id}/causes",
             "Lists the causes and the effects of an event, over all services, and why a notification waited or ended",
-            .scope(.read), .refuses(Problem.ofLog)
+            .scope(.read), .refuses([.earlierIncarnation] + Problem.ofLog)
         ) { call in
             let event = try await event(call)
             let reasons = PushReasons(queries: queries, store: store)

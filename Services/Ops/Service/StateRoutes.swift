@@ -22,7 +22,7 @@ struct StateRoutes: Sendable {
             .parameters(
                 .text("service", "The service"),
                 .text("at", "A time by RFC 3339, or a position in the log, partition:offset; now by default")),
-            .refuses([.invalidQuery, .beyondRetention, .newerProgramNeeded] + Problem.ofLog),
+            .refuses([.invalidQuery, .beyondRetention, .earlierIncarnation, .newerProgramNeeded] + Problem.ofLog),
             .unknownQuery(.refusedByHandler)
         ) { try await state($0) }
     }
@@ -31,7 +31,8 @@ struct StateRoutes: Sendable {
         let key = try call.device
         let partition = key.partition(of: queries.partitions)
         var query = QueryReader(call)
-        let fault = "must be a time by RFC 3339, or a position in this device's partition: \(partition):offset"
+        let place = call.context.incarnation.marked("\(partition):offset")
+        let fault = "must be a time by RFC 3339, or a position in this device's partition: \(place)"
         if let text = query.text("at"), Instant(text) == nil { _ = try call.context.incarnation.position(text) }
         let moment: PastMoment? = query.value("at", fault) { text in
             if let time = Instant(text) { return .time(time) }

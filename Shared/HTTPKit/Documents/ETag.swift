@@ -12,9 +12,9 @@ public struct ETag: Sendable, Hashable, CustomStringConvertible {
     /// Creates a validator from text without quotes.
     public init(_ value: String) { self.value = value }
 
-    /// Creates a validator from a place in the log, such as the number of an aggregate's events.
+    /// Creates a validator from the number of events of a document, or from the offset of the last one.
     ///
-    /// - Parameter incarnation: that of the log. Another one may have other events at the same place.
+    /// - Parameter incarnation: that of the log. In another one, the same number may belong to other events.
     public init(version: Int, in incarnation: LogIncarnation) { value = incarnation.marked(String(version)) }
 
     public var description: String { "\"\(value)\"" }

@@ -30,6 +30,18 @@ struct PoolTests {
         #expect(found.count == 1 && found[0] >= .milliseconds(50))
     }
 
+    @Test func `a pool refuses a database until it suits`() async throws {
+        let fault = Mutex<String?>("it has another log")
+        let pool = ConnectionPool(
+            try await Database().options, size: 1, fault: { _ in fault.withLock { $0 } }, logger: .quiet)
+        let error = await caught { _ = try await pool.execute(Query(Statement("SELECT 1"))) }
+        #expect(error?.description.hasSuffix(": it has another log") == true)
+        #expect(error?.publicDescription == "PostgreSQL has another log than this service")
+        #expect(error?.isAway == false && pool.faults.newest(within: .seconds(60)) == error)
+        fault.withLock { $0 = nil }
+        #expect(try await pool.execute(Query(Statement("SELECT 1"))).count == 1)
+    }
+
     @Test func `a waiter gets the connection that is released`() async throws {
         let pool = try await Database().pool(size: 1)
         let waiter = try await pool.withConnection { connection in

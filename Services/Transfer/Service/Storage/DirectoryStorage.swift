@@ -56,7 +56,7 @@ struct DirectoryStorage: Storage {
 
     func move(_ name: String, from folder: StorageFolder, to other: StorageFolder) async throws {
         let (old, new) = (path(folder, name), path(other, name))
-        try await onThread {
+        try await onThreadAlways {
             // Sets the time first, so that the moved file never looks old.
             guard utimensat(AT_FDCWD, old, nil, 0) == 0 else { throw StorageError("touching a file") }
             guard rename(old, new) == 0 else { throw StorageError("moving a file") }
@@ -65,12 +65,9 @@ struct DirectoryStorage: Storage {
 
     func remove(_ name: String, from folder: StorageFolder) async throws {
         let path = path(folder, name)
-        // The pool of threads runs nothing for a cancelled task.
-        try await Task {
-            try await onThread {
-                guard unlink(path) == 0 || errno == ENOENT else { throw StorageError("removing a file") }
-            }
-        }.value
+        try await onThreadAlways {
+            guard unlink(path) == 0 || errno == ENOENT else { throw StorageError("removing a file") }
+        }
     }
 
     func names(in folder: StorageFolder, unchangedFor age: Duration) async throws -> [String] {
@@ -209,4 +206,9 @@ private let threads = {
 
 private func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
     try await threads.runIfActive(body)
+}
+
+/// Runs also in a cancelled task, for which the pool of threads runs nothing.
+private func onThreadAlways(_ body: @escaping @Sendable () throws -> Void) async throws {
+    try await Task { try await onThread(body) }.value
 }

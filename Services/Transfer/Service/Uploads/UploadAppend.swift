@@ -111,8 +111,6 @@ private struct UploadWriter {
     /// Nil without a checksum. With one, the bytes count only when all have arrived.
     private var hash: UploadHash?
     private var file: (any StoredFile)?
-    /// The name of the file that this request made.
-    private var created: String?
     private var pending = ByteBuffer()
     private var writes = WriteBehind()
     /// The offset after the last byte that is in the file or in the write in progress.
@@ -218,9 +216,7 @@ private struct UploadWriter {
             upload.isHeld = true
             upload.segments.append(UploadSegment(file: "\(upload.id).\(upload.epoch)", size: 0))
             upload = try await committed()
-            let name = upload.segments[upload.segments.count - 1].file
-            created = name
-            opened = try await store.storage.create(name, in: .uploads)
+            opened = try await store.storage.create(upload.segments[upload.segments.count - 1].file, in: .uploads)
         }
         file = opened
         return opened
@@ -230,14 +226,7 @@ private struct UploadWriter {
         if let upload = try await store.commit(upload, adding: unmeasured) { return upload }
         // If the upload is gone, its other files may have been removed before this request created one.
         if try await store.database.upload(upload.id)?.isGone ?? true {
-            for segment in upload.segments {
-                // A row of a backup may name another file, but never this one.
-                if segment.file == created {
-                    try await store.storage.remove(segment.file, from: .uploads)
-                } else {
-                    try await store.storage.discard(segment.file, from: .uploads)
-                }
-            }
+            for segment in upload.segments { try await store.storage.discard(segment.file, from: .uploads) }
         }
         throw Problem.uploadSuperseded
     }

@@ -76,8 +76,8 @@ struct AttemptRunner: Sendable {
         }
     }
 
-    /// Removes the file of a failed attempt at once, because storage may be full. The files of earlier attempts go to the
-    /// trash, which makes room when it is needed: a row of a backup may name them.
+    /// Removes the file of the attempt that failed, because storage may be full. The files of earlier attempts go to the
+    /// trash: a backup may name them.
     private func discard(_ order: AttemptAssignment) async {
         let own = order.task.storedPiece(Segment(epoch: claim.epoch, length: 0)).name
         try? await storage.remove(own, from: .segments)

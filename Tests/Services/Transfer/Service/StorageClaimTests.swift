@@ -64,7 +64,7 @@ import Testing
         #expect(try await claim(first, events: 8).check())
     }
 
-    /// Replicas share the storage, and three sweeps of a process start together.
+    /// Replicas share the storage, and several sweeps of a process start together.
     @Test func `a check that another one overtakes finds no later events`() async throws {
         #expect(try await claim(first, events: 7).check())
         let other = claim(first, events: 9)

@@ -39,9 +39,11 @@ import Testing
         print("\(schedules) schedules after \(Int(seconds)) s, \(Int(Double(schedules) / seconds)) a second")
     }
 
-    /// Seeds of faults that were found once: commands that kept coming widened the batches of the log, so that no input at
-    /// fault was ever alone. And a batch whose commands all had derived origins counted as not committed after the batch of
-    /// another process, so that clients were told that nothing had changed.
+    /// Seeds of faults that were found once:
+    ///
+    /// - Commands that kept coming widened the batches of the log, so that no input at fault was ever alone.
+    /// - A batch whose commands all had derived origins counted as not committed after the batch of another process.
+    ///   Clients were told that nothing had changed.
     @Test(arguments: [3_287_998_917_627_199_681, 1_807_346_738_332_445_629] as [UInt64])
     func `a kept seed finds nothing`(seed: UInt64) throws {
         try Self.run(seed)
