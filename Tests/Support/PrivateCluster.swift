@@ -170,8 +170,7 @@ public actor PrivateCluster {
     /// Stops the server and waits for its end. Does nothing if it is stopped.
     public func stop(_ mode: StopMode = .fast) async throws { try await order("stop \(mode.rawValue)") }
 
-    /// Kills the postmaster with SIGKILL and waits for its end, as after an out-of-memory kill. Its backends end by
-    /// themselves; ``start()`` waits for that.
+    /// Kills all processes of the server with SIGKILL, as when the machine loses power, and waits for its end.
     public func kill() async throws { try await order("stop kill") }
 
     /// Stops the server and its workers, and removes their folders. No other call works afterwards.
