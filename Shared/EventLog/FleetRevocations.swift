@@ -8,25 +8,31 @@ public enum FleetRevocations {
     public struct Generations: Sendable, Equatable {
         /// Tokens of earlier generations are revoked.
         public var current: Int
-        /// The highest generation that tokens of earlier incarnations of the log count for; nil in the first incarnation.
-        public var common: Int?
+        /// The generation when each former incarnation of the log ended, by ``LogIncarnation/name``. It was 0 in those
+        /// that are absent.
+        public var former: [String: Int]
 
-        public init(current: Int, common: Int?) { (self.current, self.common) = (current, common) }
+        public init(current: Int, former: [String: Int] = [:]) { (self.current, self.former) = (current, former) }
     }
 
-    private static let all = Statement("SELECT fleet, generation, common_generation FROM bus.fleet_revocations")
+    private static let all = Statement("SELECT fleet, generation FROM bus.fleet_revocations")
+    private static let former = Statement("SELECT fleet, incarnation, generation FROM bus.former_fleet_generations")
     private static let one = Statement("SELECT generation FROM bus.fleet_revocations WHERE fleet = $1")
     private static let next = Statement(
         """
-        INSERT INTO bus.fleet_revocations AS r (fleet, generation, common_generation)
-        SELECT $1, 1, CASE WHEN is_first THEN NULL ELSE 0 END FROM bus.incarnation
+        INSERT INTO bus.fleet_revocations AS r (fleet, generation) VALUES ($1, 1)
         ON CONFLICT (fleet) DO UPDATE SET generation = r.generation + 1
         """)
 
     /// Returns the generations of each fleet with revoked tokens.
     public static func all(_ pool: ConnectionPool) async throws(PostgresError) -> [String: Generations] {
-        let rows = try await pool.execute(all).decode((String, Int, Int?).self)
-        return Dictionary(uniqueKeysWithValues: rows.map { ($0, Generations(current: $1, common: $2)) })
+        let answers = try await pool.execute([Query(all), Query(former)])
+        let rows = try answers[0].decode((String, Int).self)
+        var fleets = Dictionary(uniqueKeysWithValues: rows.map { ($0, Generations(current: $1)) })
+        for (fleet, incarnation, generation) in try answers[1].decode((String, String, Int).self) {
+            fleets[fleet]?.former[incarnation] = generation
+        }
+        return fleets
     }
 
     /// Returns the generation of a fleet's new tokens.

@@ -12,33 +12,44 @@ public struct LogIncarnation: Sendable, Hashable {
     public let id: String
     /// Whether the log was never restored. Positions do not name the first incarnation.
     public let isFirst: Bool
-    /// The offsets, by partition, up to which all incarnations have the same events; empty in the first one.
-    public let commonOffsets: [Int]
+    /// The incarnations that the log had before, by ``name``: the offsets, by partition, up to which each has the same
+    /// events as this one. The log does not know the incarnations that began after the restored moment.
+    public let former: [String: [Int]]
+
+    /// The name in tokens and positions: empty for the first incarnation, which they do not name.
+    public var name: String { isFirst ? "" : id }
 
     /// Creates the description of an incarnation.
-    public init(id: String, isFirst: Bool, commonOffsets: [Int] = []) {
+    public init(id: String, isFirst: Bool, former: [String: [Int]] = [:]) {
         self.id = id
         self.isFirst = isFirst
-        self.commonOffsets = commonOffsets
+        self.former = former
     }
 
-    private static let one = Statement("SELECT id, is_first, common_offsets FROM bus.incarnation")
+    private static let one = Statement("SELECT id, is_first FROM bus.incarnation")
+    private static let formerOnes = Statement("SELECT id, heads FROM bus.former_incarnations")
     private static let heads = Statement("SELECT head FROM bus.partitions ORDER BY partition")
-    // `least` ignores the nulls of the first incarnation.
+    private static let end = Statement(
+        """
+        INSERT INTO bus.former_incarnations (id, heads)
+        SELECT CASE WHEN is_first THEN '' ELSE id END, $1::bigint[] FROM bus.incarnation
+        """)
+    private static let endOfFleets = Statement(
+        """
+        INSERT INTO bus.former_fleet_generations (incarnation, fleet, generation)
+        SELECT CASE WHEN i.is_first THEN '' ELSE i.id END, r.fleet, r.generation
+        FROM bus.incarnation AS i CROSS JOIN bus.fleet_revocations AS r
+        """)
     private static let next = Statement(
         """
-        UPDATE bus.incarnation SET id = DEFAULT, is_first = false, began_at = clock_timestamp(), reason = $1,
-            common_offsets = (SELECT array_agg(least(h.head, c.log_offset) ORDER BY h.n)
-                FROM unnest($2::bigint[]) WITH ORDINALITY AS h (head, n)
-                LEFT JOIN unnest(common_offsets) WITH ORDINALITY AS c (log_offset, n) ON c.n = h.n)
-        RETURNING id, is_first, common_offsets
+        UPDATE bus.incarnation SET id = DEFAULT, is_first = false, began_at = clock_timestamp(), reason = $1
+        RETURNING id, is_first
         """)
-    private static let nextOfFleets = Statement(
-        "UPDATE bus.fleet_revocations SET common_generation = least(common_generation, generation)")
 
     /// Returns the incarnation of the log.
     public static func read(_ connection: Connection) async throws(PostgresError) -> LogIncarnation {
-        try make(try await connection.execute(one, rowsExpected: 1))
+        let answers = try await connection.execute([Query(one), Query(formerOnes)])
+        return try make(answers[0], answers[1])
     }
 
     /// Begins another incarnation.
@@ -54,10 +65,11 @@ public struct LogIncarnation: Sendable, Hashable {
         let entry = AuditEntry(.incarnationBegun, by: actor, of: "log")
         let heads = try await connection.execute(heads).decode(Int.self)
         // A pipeline is one transaction.
-        return try make(
-            try await connection.execute([
-                Query(next, .text(reason), .ints(heads)), Query(nextOfFleets), entry.query(of: service),
-            ])[0])
+        let answers = try await connection.execute([
+            Query(end, .ints(heads)), Query(endOfFleets), Query(next, .text(reason)), Query(formerOnes),
+            entry.query(of: service),
+        ])
+        return try make(answers[2], answers[3])
     }
 
     private static let events = Statement("SELECT coalesce(sum(head), 0)::int8 FROM bus.partitions")
@@ -67,8 +79,10 @@ public struct LogIncarnation: Sendable, Hashable {
         try await connection.execute(events, rowsExpected: 1)[0].decode(Int.self)
     }
 
-    private static func make(_ rows: Rows) throws(PostgresError) -> LogIncarnation {
-        let (id, isFirst, offsets) = try rows[0].decode((String, Bool, [Int]).self)
-        return LogIncarnation(id: id, isFirst: isFirst, commonOffsets: offsets)
+    private static func make(_ one: Rows, _ former: Rows) throws(PostgresError) -> LogIncarnation {
+        let (id, isFirst) = try one[0].decode((String, Bool).self)
+        let former = try former.decode((String, [Int]).self)
+        return LogIncarnation(
+            id: id, isFirst: isFirst, former: Dictionary(uniqueKeysWithValues: former.map { ($0, $1) }))
     }
 }

@@ -20,7 +20,8 @@ extension LogSchema {
             GRANT SELECT ON bus.settings, bus.partitions, bus.events, bus.cursors, bus.members, bus.clock, bus.token_keys,
                 bus.retention, bus.snapshots, bus.dead_letters, bus.kept_events, bus.readers, bus.revocations,
                 bus.revocation_positions, bus.fleet_revocations, bus.migrations, bus.state_versions,
-                bus.order_streams, bus.incarnation, bus.audit, bus.erasures TO \(role);
+                bus.order_streams, bus.incarnation, bus.former_incarnations, bus.former_fleet_generations, bus.audit,
+                bus.erasures TO \(role);
             GRANT EXECUTE ON FUNCTION bus.ensure_days(integer), bus.set_clock(double precision, boolean),
                 bus.step_clock(bigint), bus.deadlines() TO \(role);
             \(appendingToAudit(role, isDistributed: isDistributed))

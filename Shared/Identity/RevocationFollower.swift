@@ -128,7 +128,7 @@ public final class RevocationFollower: Service {
     /// Reads the fleets with revoked tokens. There are few, and they have no events.
     private func readFleets() async throws(PostgresError) {
         for (fleet, generations) in try await FleetRevocations.all(pool) {
-            tokens.note(fleet: fleet, before: generations.current, common: generations.common)
+            tokens.note(fleet: fleet, before: generations.current, former: generations.former)
         }
     }
 

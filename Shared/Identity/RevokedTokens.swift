@@ -6,8 +6,9 @@ public import Timeline
 /// The devices and fleets with revoked tokens, in memory.
 ///
 /// It compares tokens and revocations by log positions, or by generations for fleets, because clocks of several machines
-/// have no common order. A token of an earlier incarnation of the log counts as issued at the last place that all
-/// incarnations have in common, or earlier.
+/// have no common order. A token of a former incarnation of the log counts as issued at the last place that this
+/// incarnation has in common with it, or earlier. A token of an incarnation that the log does not know counts as issued
+/// before all revocations.
 public final class RevokedTokens: Sendable {
     fileprivate struct State {
         var subjects: [TokenSubject: Revoked] = [:]
@@ -18,8 +19,8 @@ public final class RevokedTokens: Sendable {
     fileprivate struct Revoked {
         /// The offset of the revocation, or the generation after it. Tokens that were issued before it are revoked.
         var place: Int
-        /// The last place that all incarnations of the log have in common.
-        var common: Int
+        /// The generation of a fleet when each former incarnation of the log ended; nil for a device.
+        var former: [String: Int]?
         /// The real time of the revocation, or later.
         var at: Instant
     }
@@ -48,22 +49,20 @@ public final class RevokedTokens: Sendable {
     ///   - place: the offset of the revocation in the device's partition.
     ///   - time: the real time of the revocation, or later.
     public func note(_ device: String, before place: Int, at time: Instant = RealClock().now) {
-        let offsets = incarnation.commonOffsets
-        let common = offsets.isEmpty ? Int.max : offsets[AggregateKey.device(device).partition(of: offsets.count)]
-        note(.device(device), before: place, common: common, at: time)
+        note(.device(device), before: place, former: nil, at: time)
     }
 
     /// Revokes the tokens of a fleet of earlier generations, and ends their streams.
     ///
-    /// - Parameter common: the highest generation that tokens of earlier incarnations of the log count for.
-    func note(fleet: String, before generation: Int, common: Int? = nil) {
-        note(.fleet(fleet), before: generation, common: common ?? .max, at: RealClock().now)
+    /// - Parameter former: the generation when each former incarnation of the log ended.
+    func note(fleet: String, before generation: Int, former: [String: Int] = [:]) {
+        note(.fleet(fleet), before: generation, former: former, at: RealClock().now)
     }
 
-    private func note(_ subject: TokenSubject, before place: Int, common: Int, at time: Instant) {
+    private func note(_ subject: TokenSubject, before place: Int, former: [String: Int]?, at time: Instant) {
         let ended = state.withLock { state -> [Watch] in
             guard state.subjects[subject]?.place ?? 0 < place else { return [] }
-            state.subjects[subject] = Revoked(place: place, common: common, at: time)
+            state.subjects[subject] = Revoked(place: place, former: former, at: time)
             return state.watches[subject, default: [:]].values.filter { isVoid($0.claims, in: state) }
         }
         Self.end(ended)
@@ -88,7 +87,7 @@ public final class RevokedTokens: Sendable {
         }
     }
 
-    /// Deletes revocations before a real time. All their tokens have expired.
+    /// Deletes revocations before a real time. All tokens that were issued before them have expired.
     func forget(before moment: Instant) {
         state.withLock { state in state.subjects = state.subjects.filter { $0.value.at >= moment } }
     }
@@ -130,7 +129,15 @@ public final class RevokedTokens: Sendable {
     private func isVoid(_ claims: TokenClaims, in state: State) -> Bool {
         guard let revoked = state.subjects[claims.subject] else { return false }
         let position = claims.position ?? 0
-        let isOfThis = claims.incarnation == (incarnation.isFirst ? nil : incarnation.id)
-        return (isOfThis ? position : min(position, revoked.common)) < revoked.place
+        let name = claims.incarnation ?? ""
+        let place = name == incarnation.name ? position : min(position, lastPlace(in: name, of: claims, revoked))
+        return place < revoked.place
+    }
+
+    /// Returns the last place that a former incarnation has in common with this one; 0 if the log does not know it.
+    private func lastPlace(in former: String, of claims: TokenClaims, _ revoked: Revoked) -> Int {
+        if let generations = revoked.former { return generations[former, default: 0] }
+        guard let heads = incarnation.former[former], case .device(let device) = claims.subject else { return 0 }
+        return heads[AggregateKey.device(device).partition(of: heads.count)]
     }
 }

@@ -239,9 +239,7 @@ CREATE TABLE bus.revocations (
 -- tokens writes the rows.
 CREATE TABLE bus.fleet_revocations (
     fleet text PRIMARY KEY,
-    generation bigint NOT NULL,
-    -- The lowest generation at the begin of an incarnation of the log; null in the first one.
-    common_generation bigint
+    generation bigint NOT NULL
 );
 -- The events up to here are in bus.revocations. Later revocations are only in the log.
 CREATE TABLE bus.revocation_positions (

@@ -8,8 +8,20 @@ CREATE TABLE bus.incarnation (
     -- Positions of the first incarnation do not name it.
     is_first boolean NOT NULL DEFAULT true,
     began_at timestamptz NOT NULL DEFAULT now(),
-    -- The offsets, by partition, up to which all incarnations have the same events; empty in the first one.
-    common_offsets bigint[] NOT NULL DEFAULT '{}',
     reason text NOT NULL
+);
+-- The incarnations that this log had before.
+CREATE TABLE bus.former_incarnations (
+    -- Empty for the first one: tokens and positions do not name it.
+    id text PRIMARY KEY,
+    -- The heads, by partition, when it ended in this log. Up to there it has the same events.
+    heads bigint[] NOT NULL
+);
+-- The generations of the tokens of fleets when an incarnation ended.
+CREATE TABLE bus.former_fleet_generations (
+    incarnation text NOT NULL,
+    fleet text NOT NULL,
+    generation bigint NOT NULL,
+    CONSTRAINT former_fleet_generations_pkey PRIMARY KEY (fleet, incarnation)
 );
 INSERT INTO bus.incarnation (reason) VALUES ('the log was created');

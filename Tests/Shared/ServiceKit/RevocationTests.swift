@@ -127,7 +127,7 @@ import Timeline
 
     /// The places of the lost events are given to other events, so a lost place says nothing.
     @Test func `after a restore, a revocation also voids the tokens of the lost log`() throws {
-        let restored = LogIncarnation(id: "ba9876543210", isFirst: false, commonOffsets: [10])
+        let restored = LogIncarnation(id: "ba9876543210", isFirst: false, former: ["": [10]])
         let tokens = RevokedTokens(restored)
         let lost = try claims("d", position: 25)
         #expect(!tokens.contains(lost))
@@ -139,12 +139,43 @@ import Timeline
         tokens.note("e", before: 6)
         #expect(try tokens.contains(claims("e", position: 5)))
         #expect(try !tokens.contains(claims("e", position: 6)))
-        tokens.note(fleet: "f", before: 3, common: 1)
+        tokens.note(fleet: "f", before: 3, former: ["": 1])
         #expect(try tokens.contains(claims(nil, position: 4)))
         #expect(try !tokens.contains(claims(nil, position: 3, incarnation: restored)))
     }
 
-    @Test func `an incarnation knows what it has in common with all earlier ones`() async throws {
+    @Test func `after a second restore, a token counts for what its own incarnation has in common`() throws {
+        let second = LogIncarnation(id: "222222222222", isFirst: false)
+        let third = LogIncarnation(id: "333333333333", isFirst: false, former: ["": [10], second.id: [20]])
+        let tokens = RevokedTokens(third)
+        // Revoked between the two restores, and registered again before the second one.
+        tokens.note("d", before: 15)
+        tokens.note(fleet: "f", before: 2, former: ["": 1, second.id: 2])
+        #expect(try tokens.contains(claims("d", position: 25)))
+        #expect(try tokens.contains(claims("d", position: 14, incarnation: second)))
+        #expect(try !tokens.contains(claims("d", position: 16, incarnation: second)))
+        #expect(try tokens.contains(claims(nil, position: 2)))
+        #expect(try !tokens.contains(claims(nil, position: 2, incarnation: second)))
+        // A place of lost events counts as the last one in common.
+        tokens.note("e", before: 22)
+        #expect(try tokens.contains(claims("e", position: 30, incarnation: second)))
+    }
+
+    /// Two restores of one backup begin two incarnations, and the second does not know the first. Its places say nothing.
+    @Test func `a revocation voids the tokens of an incarnation that the log does not know`() throws {
+        let unknown = LogIncarnation(id: "222222222222", isFirst: false)
+        let restored = LogIncarnation(id: "333333333333", isFirst: false, former: ["": [20]])
+        for tokens in [RevokedTokens(restored), RevokedTokens()] {
+            let device = try claims("d", position: 18, incarnation: unknown)
+            let fleet = try claims(nil, position: 3, incarnation: unknown)
+            #expect(!tokens.contains(device) && !tokens.contains(fleet))
+            tokens.note("d", before: 15)
+            tokens.note(fleet: "f", before: 1, former: ["": 1])
+            #expect(tokens.contains(device) && tokens.contains(fleet))
+        }
+    }
+
+    @Test func `an incarnation knows what it has in common with each former one`() async throws {
         let service = try await CounterService.prepare()
         func begin(atHead head: Int) async throws -> LogIncarnation {
             _ = try await service.pool.execute(Statement("UPDATE bus.partitions SET head = $1"), .int(head))
@@ -153,14 +184,16 @@ import Timeline
             }
         }
         try await FleetRevocations.revoke("f", service.pool)
-        #expect(try await begin(atHead: 7).commonOffsets == [7, 7, 7, 7])
+        let second = try await begin(atHead: 7)
+        #expect(second.former == ["": [7, 7, 7, 7]])
         for fleet in ["f", "g"] { try await FleetRevocations.revoke(fleet, service.pool) }
         let generations = try await FleetRevocations.all(service.pool)
-        #expect(generations["f"] == .init(current: 2, common: 1))
-        #expect(generations["g"] == .init(current: 1, common: 0))
-        #expect(try await begin(atHead: 9).commonOffsets == [7, 7, 7, 7])
-        #expect(try await begin(atHead: 5).commonOffsets == [5, 5, 5, 5])
-        #expect(try await FleetRevocations.all(service.pool)["f"] == .init(current: 2, common: 1))
+        #expect(generations["f"] == .init(current: 2, former: ["": 1]))
+        #expect(generations["g"] == .init(current: 1))
+        let third = try await begin(atHead: 9)
+        #expect(third.former == ["": [7, 7, 7, 7], second.id: [9, 9, 9, 9]])
+        #expect(try await FleetRevocations.all(service.pool)["f"] == .init(current: 2, former: ["": 1, second.id: 2]))
+        #expect(try await FleetRevocations.all(service.pool)["g"] == .init(current: 1, former: [second.id: 1]))
         let issuer = try await TokenIssuer.open(service.pool, issuer: "counter")
         let token = try await issuer.fleet("f")
         let verifier = DeviceTokenVerifier()
