@@ -96,6 +96,21 @@ import Testing
         }
     }
 
+    /// A standby took over that had not got the last event.
+    @Test func `a stream whose events are lost ends with that reason`() async throws {
+        try await OpsFixture.run { fixture in
+            var feed = fixture.feed().oneByOne()
+            for _ in 0..<2 { try await fixture.append("x.y.z", to: "a") }
+            var events = 0
+            while events < 2 { if try #require(try await feed.next()).data != nil { events += 1 } }
+            try await fixture.sql("UPDATE bus.partitions SET head = 1 WHERE head = 2")
+            try await fixture.sql("DELETE FROM bus.events WHERE log_offset = 2")
+            var last: ServerSentEvent?
+            while let event = try await feed.next() { last = event }
+            #expect(last?.event == "cut" && last?.data?.contains(#""code":"events_lost""#) == true)
+        }
+    }
+
     /// A reader that resumes at the position misses nothing, and does not read the other events again.
     @Test(arguments: ["type=lifecycle.device.revoked", "device=a&type=lifecycle.device.revoked"])
     func `the position of a stream advances without matching events`(_ query: String) async throws {

@@ -22,6 +22,8 @@ import Testing
             for thread in 0..<threads {
                 group.addTask {
                     for (done, index) in stride(from: thread, to: chosen.count, by: threads).enumerated() {
+                        // The first failure cancels the other threads.
+                        try Task.checkCancellation()
                         if asked != nil, thread == 0, done > 0, done % step == 0 {
                             Self.report(done * threads, since: start)
                         }
@@ -29,7 +31,7 @@ import Testing
                     }
                 }
             }
-            try await group.waitForAll()
+            for try await _ in group {}
         }
         Self.report(chosen.count, since: start)
     }
