@@ -6,7 +6,9 @@ import Testing
 ///
 /// With `FAULT_SCHEDULES`, the test runs this number of schedules, from a random seed that it prints, and prints its progress.
 /// `DORMOUSE_SEED` runs one seed or a range.
-@Suite struct FaultScheduleTests {
+///
+/// The tests run one after another, because a long simulation leaves the others no processor.
+@Suite(.serialized) struct FaultScheduleTests {
     private static let moves = 150
 
     @Test func `no fault loses, repeats or reorders work`() async throws {
