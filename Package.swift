@@ -36,6 +36,9 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .treatAllWarnings(as: .error),
+    // The compiler specializes generic code, such as the runtime, for the types of the modules that use it. A command
+    // in the whole suite then needs a third less processor time.
+    .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
 /// As in a release build, but `@testable import` works.
