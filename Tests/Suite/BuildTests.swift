@@ -4,7 +4,7 @@ import Testing
 
 /// The builds of `deploy/up` and their output, with a fake compiler that records its arguments.
 @Suite("deploy/up builds", .tags(.processes), .timeLimit(.minutes(5))) struct BuildTests {
-    private static let call = "build -c release for suite"
+    private static let call = "build -c release -debug-info-format none for suite"
 
     @Test func `one call builds all products after a source changes`() async throws {
         let checkout = try Checkout()
@@ -57,6 +57,14 @@ import Testing
         try FileManager.default.removeItem(at: checkout.folder)
     }
 
+    @Test func `only a debug build has debug information`() async throws {
+        let checkout = try Checkout()
+        let built = try await checkout.build("push", configuration: "debug")
+        #expect(built.status == .exited(0) && built.built.last == "build -c debug for suite", "\(built)")
+        #expect(try await checkout.build("push").built == [Self.call])
+        try FileManager.default.removeItem(at: checkout.folder)
+    }
+
     @Test func `a failed build ends the start and shows the whole error`() async throws {
         let checkout = try Checkout()
         let failed = try await checkout.build("lifecycle", "push", environment: ["FAULT": "yes"])
@@ -104,10 +112,11 @@ private struct Checkout {
             exit 1
         fi
         if [[ -n ${CHANGES:-} ]]; then touch "$CHANGES"; fi
-        mkdir -p .build/release
+        # The call is `build -c CONFIGURATION …`.
+        mkdir -p ".build/$3"
         for product in lifecycle push; do
-            printf '#!/bin/true\\n' >".build/release/$product"
-            chmod +x ".build/release/$product"
+            printf '#!/bin/true\\n' >".build/$3/$product"
+            chmod +x ".build/$3/$product"
         done
         """.write(to: compiler, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: compiler.path)
@@ -126,19 +135,21 @@ private struct Checkout {
         }
     }
 
-    func build(_ products: String..., environment: [String: String] = [:]) async throws -> Outcome {
+    func build(
+        _ products: String..., configuration: String = "release", environment: [String: String] = [:]
+    ) async throws -> Outcome {
         let asked = folder.appendingPathComponent("compiler/asked")
         let before = (try? String(contentsOf: asked, encoding: .utf8)) ?? ""
         let lib = Repository.file("deploy/lib").path
         let script = """
             set -euo pipefail
-            cd "$1"; lib=$2; shift 2
+            cd "$1"; lib=$2; configuration=$3; shift 3
             for part in output packages build; do source "$lib/$part.sh"; done
-            build release "$@"
+            build "$configuration" "$@"
             """
         let path = folder.appendingPathComponent("compiler").path + ":/usr/bin:/bin"
         let process = try ChildProcess.start(
-            "/bin/bash", ["-c", script, "build", folder.path, lib] + products,
+            "/bin/bash", ["-c", script, "build", folder.path, lib, configuration] + products,
             environment: environment.merging(["PATH": path]) { $1 })
         let status = try await process.exit()
         let after = (try? String(contentsOf: asked, encoding: .utf8)) ?? ""
