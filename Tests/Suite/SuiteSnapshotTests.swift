@@ -17,7 +17,10 @@ import Testing
             try await snapshot(installation, "save", "first", says: "the snapshot first is saved")
             #expect(try await now(installation) == saved)
 
+            var other: ChildProcess?
+            defer { other?.signal(SIGTERM) }
             for round in 1...2 {
+                if round == 2 { other = try await takeDatabasePort(installation) }
                 let later = try await put(installation, "/v1/devices/later", ["profile": "ios15"])
                 try await write(installation, "later")
                 let advance = try await installation.call(.POST, .ops, "/v1/clock/advance", ["seconds": 3600])
@@ -35,11 +38,33 @@ import Testing
                 let checks = try await installation.call(.GET, .transfer, "/readyz").json["checks"]
                 #expect(checks?["data_directory"] == "ok", "the files are accepted")
             }
+            let endpoints = try String(
+                contentsOf: installation.folder.appendingPathComponent("endpoints.json"), encoding: .utf8)
+            #expect(endpoints.contains("@127.0.0.1:\(try databasePort(installation))/"))
             try await faults(installation)
             try await snapshot(installation, "remove", "first", says: "the snapshot first is removed")
             #expect(try await run(installation, ["list"]) == (.exited(0), "", ""))
             try await failure(installation)
         }
+    }
+
+    private func databasePort(_ installation: Installation) throws -> String {
+        try String(contentsOf: installation.folder.appendingPathComponent("run/database.port"), encoding: .utf8)
+            .trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    /// Lets another program take the port of the database. At its next start, the database needs another one.
+    private func takeDatabasePort(_ installation: Installation) async throws -> ChildProcess {
+        let script = """
+            import signal, socket, sys
+            server = socket.create_server(("127.0.0.2", int(sys.argv[1])))
+            print("listens", flush=True)
+            signal.pause()
+            """
+        let port = try databasePort(installation)
+        let process = try ChildProcess.start("/usr/bin/env", ["python3", "-c", script, port])
+        try await eventually(describe: "another program has port \(port)") { process.output.tail() == "listens" }
+        return process
     }
 
     @Test func `the next start finishes a killed restore, with another incarnation of the log`() async throws {

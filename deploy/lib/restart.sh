@@ -9,6 +9,11 @@ keep_command() (
     cat "/proc/$2/environ" >"$runs/$1.environment"
 )
 
+# move_port NAME FROM TO: changes the port of the private database in the kept environment of a process.
+move_port() {
+    sed -zEi "s#^((MIGRATION_|READ_)?DATABASE_URL=.*(@127\\.0\\.0\\.1:|[?&]port=))$2([/&]|\$)#\\1$3\\4#" "$runs/$1.environment"
+}
+
 # start_again NAME: starts an ended process with the kept command and environment.
 start_again() {
     local variable
