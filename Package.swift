@@ -37,7 +37,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
     .treatAllWarnings(as: .error),
     // The compiler specializes generic code, such as the runtime, for the types of the modules that use it. A command
-    // in the whole suite then needs a third less processor time.
+    // in the whole suite then needs a third less processor time with 8 connections, and a sixth less with 512.
     .unsafeFlags(["-cross-module-optimization"], .when(configuration: .release)),
 ]
 
