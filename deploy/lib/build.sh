@@ -4,7 +4,7 @@
 # build CONFIGURATION PRODUCT…: builds all products with one call of the build tool, which compiles shared code once. A
 # stamp file beside the executables records the build, so a second start is immediate.
 build() {
-    local configuration=$1 begun expected='about 9 minutes on 2 cores'
+    local configuration=$1 begun expected='10 to 20 minutes on 2 cores'
     # A release build is to run, not to debug. Without debug information it needs less time.
     local -a flags=(-debug-info-format none)
     # Package.swift then has only the targets that the products need.
