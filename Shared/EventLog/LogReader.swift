@@ -30,20 +30,25 @@ public enum LogReader {
     /// ``scanLimit``. One round trip reads the cursors and their events. Parameters: partitions, consumer, the most
     /// events of each partition, types, the first and the last day to read. The days are ``anyDays`` or those of
     /// partitions, in days since 2000-01-01. They keep the executor from opening the tables of other days.
-    public static let behindCursors = Statement(
-        """
-        SELECT e.* FROM unnest($1::int4[], $3::int8[]) AS a (asked, most)
-        CROSS JOIN LATERAL (
-            SELECT c.log_offset FROM bus.cursors AS c
-            WHERE c.partition = a.asked AND c.partition = ANY($1) AND c.consumer = $2) AS c (position)
-        CROSS JOIN LATERAL (
-            SELECT \(columns) FROM bus.events
-            WHERE partition = a.asked AND partition = ANY($1) AND type = ANY($4)
-                AND log_offset > c.position AND log_offset <= c.position + \(scanLimit)
-                AND day BETWEEN date '2000-01-01' + $5::int4 AND date '2000-01-01' + $6::int4
-            ORDER BY log_offset LIMIT a.most) AS e
-        ORDER BY e.partition, e.log_offset
-        """)
+    public static let behindCursors = behindCursors(of: "")
+    /// The same for the partitions of one shard of Citus.
+    public static let behindCursorsOfShard = behindCursors(of: "AND partition = ANY($1)")
+
+    private static func behindCursors(of list: String) -> Statement {
+        Statement(
+            """
+            SELECT e.* FROM unnest($1::int4[], $3::int8[]) AS a (asked, most)
+            CROSS JOIN LATERAL (
+                SELECT log_offset FROM bus.cursors WHERE partition = a.asked \(list) AND consumer = $2) AS c (position)
+            CROSS JOIN LATERAL (
+                SELECT \(columns) FROM bus.events
+                WHERE partition = a.asked \(list) AND type = ANY($4)
+                    AND log_offset > c.position AND log_offset <= c.position + \(scanLimit)
+                    AND day BETWEEN date '2000-01-01' + $5::int4 AND date '2000-01-01' + $6::int4
+                ORDER BY log_offset LIMIT a.most) AS e
+            ORDER BY e.partition, e.log_offset
+            """)
+    }
 
     /// The bounds of days that exclude no table.
     public static let anyDays = -1_000_000...2_000_000

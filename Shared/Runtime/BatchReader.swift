@@ -81,7 +81,7 @@ struct BatchReader<M: Machine> {
         if !answers.keys.isEmpty {
             queries.append(
                 Query(
-                    Statements.answers,
+                    statements.answers,
                     [
                         .int4s(answers.partitions), .text(M.name), .texts(answers.keys),
                         Statements.list(answers.partitions),
@@ -198,7 +198,7 @@ struct BatchReader<M: Machine> {
 
     private func readEvents(_ log: [GatherRequest<M>], in days: UnreadDays) -> Query {
         Query(
-            LogReader.behindCursors,
+            statements.isDistributed ? LogReader.behindCursorsOfShard : LogReader.behindCursors,
             [
                 .int4s(log.map { Int32($0.partition) }), .text(M.name), .ints(log.map { $0.log ?? 0 }),
                 .texts(M.follows.sorted()), .int4(Int32(days.first ?? LogReader.anyDays.lowerBound)),

@@ -6,6 +6,10 @@ import Postgres
 /// shard, if the shard has all the partitions. The list of the condition has each partition once: an index scan sorts it
 /// again for each row of a join. Statements that write call no volatile functions, which Citus refuses.
 ///
+/// A lookup for each row of a list has this condition on Citus only. On one PostgreSQL the planner estimates the cost of
+/// one index scan for each element of the list. It would then read the whole table for each row, while the table is small
+/// or has no statistics. A lookup is a subquery of its own, so no plan reads the table once for a join.
+///
 /// The statements of the commit are sent together with the COMMIT. So each raises an error if it does not do its work.
 struct Statements: Sendable {
     /// The columns that ``StoredState`` reads.
@@ -21,6 +25,7 @@ struct Statements: Sendable {
     let rollback = Statement("ROLLBACK")
     let commit = Statement("COMMIT")
     let states: Statement
+    let answers: Statement
     let deadlines: Statement
     let deadlinesOfOthers: Statement
     let writeStates: Statement
@@ -33,14 +38,27 @@ struct Statements: Sendable {
 
     init(service: String, isDistributed: Bool = false) {
         self.isDistributed = isDistributed
+        func of(_ column: String, _ list: String) -> String { isDistributed ? "AND \(column) = ANY(\(list))" : "" }
         // Parameters: the partition of each key, keys, partitions.
         states = Statement(
             """
-            SELECT \(Self.stateColumns), partition::int8
-            FROM unnest($1::int4[], $2::text[]) AS asked (partition, key)
-            JOIN "\(service)".states AS s USING (partition, key) WHERE s.partition = ANY($3)
+            SELECT s.* FROM unnest($1::int4[], $2::text[]) AS asked (partition, key)
+            CROSS JOIN LATERAL (
+                SELECT \(Self.stateColumns), partition::int8 FROM "\(service)".states AS o
+                WHERE o.partition = asked.partition AND o.key = asked.key \(of("o.partition", "$3")) OFFSET 0) AS s
+            WHERE asked.partition = ANY($3)
             """)
-        deadlines = Self.deadlines(service, others: "")
+        // Parameters: the partition of each key, keys, partitions.
+        answers = Statement(
+            """
+            SELECT i.* FROM unnest($1::int4[], $3::text[]) AS asked (partition, key)
+            CROSS JOIN LATERAL (
+                SELECT o.partition::int8, o.key, o.fingerprint, o.answer FROM bus.idempotency AS o
+                WHERE o.partition = asked.partition AND o.service = $2 AND o.key = asked.key
+                    \(of("o.partition", "$4")) OFFSET 0) AS i
+            WHERE asked.partition = ANY($4)
+            """)
+        deadlines = Self.deadlines(service, others: "", of: of)
         // For partitions with parked keys, whose deadlines would stay at the front for ever.
         deadlinesOfOthers = Self.deadlines(
             service,
@@ -48,14 +66,14 @@ struct Statements: Sendable {
                 AND NOT EXISTS (
                     SELECT FROM bus.dead_letters AS d
                     WHERE d.partition = s.partition AND d.consumer = '\(service)' AND d.key = s.key
-                        AND d.partition = ANY($1))
-                """)
+                        \(of("d.partition", "$1")))
+                """, of: of)
         // Runs after the append, which locks the heads. `back` counts events back from the head. `base` is the event
         // count of the state before the decision. If the stored state has another count, another process has changed
         // it, and the statement fails. It never overwrites a newer state. The last parameter lists the partitions.
         let stored = """
             coalesce((SELECT o.event_count FROM "\(service)".states AS o
-                WHERE o.partition = p.partition AND o.key = n.key AND o.partition = ANY($10)), 0)
+                WHERE o.partition = p.partition AND o.key = n.key \(of("o.partition", "$10"))), 0)
             """
         writeStates = Statement(
             """
@@ -106,18 +124,18 @@ struct Statements: Sendable {
 
     /// Reads the deadlines of partitions up to a time, and the first one after it, in order. Parameters: partitions,
     /// the most deadlines of each, time.
-    private static func deadlines(_ service: String, others: String) -> Statement {
+    private static func deadlines(_ service: String, others: String, of: (String, String) -> String) -> Statement {
         Statement(
             """
             SELECT a.partition::int8, d.key, d.next_deadline
             FROM unnest($1::int4[], $2::int8[]) AS a (partition, most)
             CROSS JOIN LATERAL (
                 (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
-                    WHERE s.partition = a.partition AND s.partition = ANY($1) AND s.next_deadline <= $3 \(others)
+                    WHERE s.partition = a.partition \(of("s.partition", "$1")) AND s.next_deadline <= $3 \(others)
                     ORDER BY s.next_deadline, s.key LIMIT a.most)
                 UNION ALL
                 (SELECT s.key, s.next_deadline FROM "\(service)".states AS s
-                    WHERE s.partition = a.partition AND s.partition = ANY($1) AND s.next_deadline > $3 \(others)
+                    WHERE s.partition = a.partition \(of("s.partition", "$1")) AND s.next_deadline > $3 \(others)
                     ORDER BY s.next_deadline, s.key LIMIT 1)) AS d
             ORDER BY a.partition, d.next_deadline, d.key
             """)
@@ -163,14 +181,6 @@ struct Statements: Sendable {
         SELECT max(log_offset) FROM bus.events
         WHERE partition = $1 AND key = $3 AND type = ANY($4)
             AND log_offset > (SELECT log_offset FROM bus.cursors WHERE partition = $1 AND consumer = $2)
-        """)
-    /// Reads the stored answers of idempotency keys. Parameters: the partition of each key, service, keys, partitions.
-    static let answers = Statement(
-        """
-        SELECT i.partition::int8, i.key, i.fingerprint, i.answer
-        FROM unnest($1::int4[], $3::text[]) AS a (partition, key)
-        JOIN bus.idempotency AS i ON i.partition = a.partition AND i.service = $2 AND i.key = a.key
-        WHERE i.partition = ANY($4)
         """)
     /// Locks the heads of partitions in order, so that two services can't wait for each other.
     static let lockHeads = Statement(

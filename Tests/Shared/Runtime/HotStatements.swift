@@ -40,7 +40,7 @@ struct HotStatements {
             ("lockCursors", Query(Statements.lockCursors, [list, consumer])),
             ("lockFreeCursors", Query(Statements.lockFreeCursors, [list, consumer])),
             ("heads", Query(Statements.heads, [list])),
-            ("answers", Query(Statements.answers, [list, consumer, keys, list])),
+            ("answers", Query(statements.answers, [list, consumer, keys, list])),
             ("behindCursors", behindCursors),
             ("probe", Query(Statements.probe, [one, number, owner])),
             ("unreadOf", Query(Statements.unreadOf, [one, number, number, keys, .texts(["a"])])),
@@ -54,7 +54,7 @@ struct HotStatements {
 
     private var behindCursors: Query {
         Query(
-            LogReader.behindCursors,
+            LogReader.behindCursorsOfShard,
             [list, consumer, numbers, .texts(["a"]), .int4(Int32(LogReader.anyDays.lowerBound)), .int4(9000)])
     }
 
