@@ -60,7 +60,7 @@ public struct InMemoryRuntime<M: Machine>: Sendable {
     }
 
     /// The earliest deadline of all aggregates.
-    public var nextDeadline: Instant? { aggregates.values.compactMap(\.nextDeadline).min() }
+    public var nextDeadline: Instant? { aggregates.values.compactMap { $0.nextDeadline }.min() }
 
     /// Fires every deadline up to a time, the earliest first. Equal ones fire in the order of their aggregates.
     @discardableResult

@@ -132,14 +132,14 @@ extension Statements {
     ///
     /// - Parameter assumptions: at least one, all with the same clock.
     static func verify(_ assumptions: [(partition: Int, assumption: Assumption)], consumer: String) -> [Query] {
-        let all = assumptions.map(\.assumption)
+        let all = assumptions.map { $0.assumption }
         let (clock, real) = (all[0].clock.setting, all[0].clock.real)
         return [
             Query(
                 verifyCursors,
                 [
-                    .int4s(assumptions.map { Int32($0.partition) }), .text(consumer), .uuids(all.map(\.lastBatch)),
-                    .uuids(all.map(\.lease.owner)), .ints(all.map(\.lease.epoch)),
+                    .int4s(assumptions.map { Int32($0.partition) }), .text(consumer), .uuids(all.map { $0.lastBatch }),
+                    .uuids(all.map { $0.lease.owner }), .ints(all.map { $0.lease.epoch }),
                     .int4s(all.map { Int32($0.form) }),
                 ]),
             Query(

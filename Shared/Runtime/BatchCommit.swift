@@ -40,7 +40,7 @@ struct BatchCommit<M: Machine>: Sendable {
         queries += commits.flatMap { $0.own(statements) }
         queries += storeAnswers(commits)
         // As late as possible, because the append locks the heads of the partitions for all services.
-        queries += append(commits.map(\.batch), statements)
+        queries += append(commits.map { $0.batch }, statements)
         queries.append(moveCursors(commits))
         queries.append(Query(statements.commit))
         return queries
@@ -76,7 +76,7 @@ struct BatchCommit<M: Machine>: Sendable {
         if !clearedCommands.isEmpty {
             queries.append(Query(Statements.clearAll, [partition, consumer, .texts(clearedCommands)]))
         }
-        return queries + batch.audits.map(\.query) + after
+        return queries + batch.audits.map { $0.query } + after
     }
 
     private static func refresh(
@@ -145,8 +145,8 @@ struct BatchCommit<M: Machine>: Sendable {
                 .text(M.name), .int4s(commits.map { Int32($0.batch.partition) }), .uuids(commits.map { $0.batch.id }),
                 .ints(commits.map { $0.assumption == nil ? $0.position : nil }),
                 .ints(commits.map { $0.batch.events.count }),
-                .ints(commits.map(\.epoch)), .ints(commits.map { $0.batch.newlyParked }),
-                .bools(commits.map(\.isAtHead)), .int4s(commits.map { Int32($0.batch.newestForm) }),
+                .ints(commits.map { $0.epoch }), .ints(commits.map { $0.batch.newlyParked }),
+                .bools(commits.map { $0.isAtHead }), .int4s(commits.map { Int32($0.batch.newestForm) }),
             ])
     }
 }
@@ -155,8 +155,8 @@ extension Statements {
     /// Returns the queries that append events to partitions, at dense offsets.
     func append(_ batches: [(partition: Int, events: [Event])], source: String) -> [Query] {
         let partitions = Parameter.int4s(batches.map { Int32($0.partition) })
-        let counts = Parameter.ints(batches.map(\.events.count))
-        let events = Self.columns(batches.flatMap(\.events))
+        let counts = Parameter.ints(batches.map { $0.events.count })
+        let events = Self.columns(batches.flatMap { $0.events })
         let partitionOfEach = Parameter.int4s(
             batches.flatMap { batch in batch.events.map { _ in Int32(batch.partition) } })
         guard isDistributed else {
@@ -197,7 +197,7 @@ extension Batch {
 
     /// The newest form of the states that it writes; 0 if it writes none.
     fileprivate var newestForm: Int {
-        (changed.values.map(\.written.version) + rewritten.map(\.written.version)).max() ?? 0
+        (changed.values.map { $0.written.version } + rewritten.map { $0.written.version }).max() ?? 0
     }
 
     /// Writes the changed pages of slots, and deletes the ended ones.
@@ -211,10 +211,10 @@ extension Batch {
             statements.writeMoments,
             [
                 partition, .int4(Int32(ceiling)), .ints(kept.map { Int($0.number) }),
-                .ints(kept.map { Int(slots.end(of: $0.number).milliseconds) }), .byteas(kept.map(\.taken)),
+                .ints(kept.map { Int(slots.end(of: $0.number).milliseconds) }), .byteas(kept.map { $0.taken }),
             ])
         guard !isShort else { return [write] }
-        let empty = pages.filter(\.taken.isEmpty).map { Int($0.number) }
+        let empty = pages.filter { $0.taken.isEmpty }.map { Int($0.number) }
         return [
             write,
             Query(

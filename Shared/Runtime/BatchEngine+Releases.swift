@@ -126,7 +126,7 @@ extension BatchEngine {
             isDone = inbox(of: key).progress.deciding { batch.run(event) }
             if let halt = batch.halt { throw DeadLetterError.failsAgain(reason: halt.reason) }
         }
-        if let reason = batch.parkedInputs.lazy.compactMap(\.reason).first {
+        if let reason = batch.parkedInputs.lazy.compactMap({ $0.reason }).first {
             throw DeadLetterError.failsAgain(reason: reason)
         }
         var after = order.isBegun ? [] : audited(found, order)
@@ -136,7 +136,7 @@ extension BatchEngine {
             after += removal(of: found, key) + noted(order)
         }
         _ = try await connection.execute(batch.pipeline(statements, position: found.position, epoch: nil, after: after))
-        if !batch.events.isEmpty { wakeUps.wakeUp(partition, types: batch.events.lazy.map(\.type)) }
+        if !batch.events.isEmpty { wakeUps.wakeUp(partition, types: batch.events.lazy.map({ $0.type })) }
     }
 
     private func removal(of letter: StoredDeadLetter, _ key: AggregateKey) -> [Query] {
@@ -192,7 +192,7 @@ extension BatchEngine {
             Query(LogReader.all, [partitionParameter, .int(offset - 1), .int(1)]),
             Query(LogReader.kept, [partitionParameter, .int(offset)]),
         ])
-        for row in rows.compactMap(\.first) {
+        for row in rows.compactMap({ $0.first }) {
             let event = try LogReader.event(row)
             if event.offset == offset { return event }
         }

@@ -8,7 +8,7 @@ extension BatchEngine {
         for step in resumptions { tasks.addTask { await self.runAlone(step, isTrial: false) } }
         resumptions = []
         let now = ContinuousClock.now
-        let placement = placement.withLock(\.self)
+        let placement = placement.withLock { $0 }
         let interval = pace.interval(at: now)
         var shared: [(partition: Int, plan: BatchPlan)] = []
         var commands = 0
@@ -82,7 +82,7 @@ extension BatchEngine {
         callers[partition] = taken
         if plan.log != nil { inboxes[partition].looked() }
         isBusy[partition] = true
-        return handle(partition, .begin(plan, taken.map(\.submission)))
+        return handle(partition, .begin(plan, taken.map { $0.submission }))
     }
 
     private func isNextSuspect(_ partition: Int) -> Bool {

@@ -30,7 +30,7 @@ extension BatchEngine {
     func transact(_ first: [Step]) async -> [Step] {
         let next = await assume(first)
         let later = next.filter { !$0.action.isOfTransaction }
-        let steps = next.filter(\.action.isOfTransaction)
+        let steps = next.filter { $0.action.isOfTransaction }
         return steps.isEmpty ? later : await later + look(steps)
     }
 
@@ -89,7 +89,7 @@ extension BatchEngine {
             // All partitions with a step left fail together. After the last step, the failure of a rollback changes
             // nothing: the session ends.
             for step in steps {
-                later += [handle(step.partition, .failed(error, isShared: isShared))].compactMap(\.self)
+                later += [handle(step.partition, .failed(error, isShared: isShared))].compactMap { $0 }
             }
         }
         return later
@@ -114,7 +114,7 @@ extension BatchEngine {
             var rest = steps
             let step = rest.remove(at: index)
             let event = try await execute(step, connection, isOpen: &isOpen)
-            return rest + [handle(step.partition, event)].compactMap(\.self)
+            return rest + [handle(step.partition, event)].compactMap { $0 }
         }
         let commits = steps.compactMap { if case .commit(let commit) = $0.action { commit } else { nil } }
         let heads = try await commit(commits, connection)
@@ -131,7 +131,7 @@ extension BatchEngine {
         _ requests: [GatherRequest<M>], _ connection: Connection
     ) async throws -> [Int: BatchInput<M>] {
         var reader = BatchReader<M>(
-            requests, statements: statements, clock: clock, caches: inboxes.map(\.cache), connection: connection)
+            requests, statements: statements, clock: clock, caches: inboxes.map { $0.cache }, connection: connection)
         return try await reader.read()
     }
 
@@ -182,7 +182,7 @@ extension BatchEngine {
                 Query(
                     Statements.unreadOf,
                     [
-                        cursor[0], .int(after), .int(upTo), .texts(keys.map(\.description)),
+                        cursor[0], .int(after), .int(upTo), .texts(keys.map { $0.description }),
                         .texts(M.follows.sorted()),
                     ]))
             return .unreadFound(Dictionary(try rows.decode((AggregateKey, Int).self)) { $1 })

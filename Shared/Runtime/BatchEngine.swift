@@ -153,7 +153,7 @@ actor BatchEngine<M: Machine> {
     }
 
     private var isFinished: Bool {
-        !isBusy.contains(true) && resumptions.isEmpty && inboxes.allSatisfy(\.queue.isEmpty)
+        !isBusy.contains(true) && resumptions.isEmpty && inboxes.allSatisfy { $0.queue.isEmpty }
     }
 
     // MARK: Batches
@@ -164,7 +164,7 @@ actor BatchEngine<M: Machine> {
         if isPaced { pace.batchTook(start.duration(to: .now)) }
         sharedTransactions -= 1
         resumptions += later
-        let waiting = Set(later.map(\.partition))
+        let waiting = Set(later.map { $0.partition })
         for step in steps where !waiting.contains(step.partition) { isBusy[step.partition] = false }
         budget.trim()
         wake()

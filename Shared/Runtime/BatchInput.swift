@@ -41,7 +41,7 @@ struct UnreadDays: Sendable, Equatable {
 
     /// The days of several partitions.
     static func union(_ days: some Collection<UnreadDays>) -> UnreadDays {
-        let (first, last) = (days.compactMap(\.first), days.compactMap(\.last))
+        let (first, last) = (days.compactMap { $0.first }, days.compactMap { $0.last })
         return UnreadDays(
             first: first.count == days.count ? first.min() : nil, last: last.count == days.count ? last.max() : nil)
     }

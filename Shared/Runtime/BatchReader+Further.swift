@@ -7,7 +7,7 @@ import Timeline
 // The reads that follow from the first pipeline.
 extension BatchReader {
     mutating func readParkedAndOutages() async throws {
-        let parked = requests.map(\.partition).filter { found[$0]?.hasParkedKeys == true }
+        let parked = requests.map { $0.partition }.filter { found[$0]?.hasParkedKeys == true }
         let unserved = unserved.sorted()
         guard !parked.isEmpty || !unserved.isEmpty else { return }
         var outages: [Query] = []

@@ -94,7 +94,7 @@ struct BatchReader<M: Machine> {
         let until = clock.now + Self.margin
         queries += readLog(log, until: until)
         let slotsAt = queries.count
-        let slots = requests.filter(\.readsSlots)
+        let slots = requests.filter { $0.readsSlots }
         for request in slots { queries.append(readSlots(request)) }
 
         let sent = ContinuousClock.now
@@ -181,7 +181,7 @@ struct BatchReader<M: Machine> {
 
     private func readLog(_ log: [GatherRequest<M>], until: Instant) -> [Query] {
         guard !log.isEmpty else { return [] }
-        var queries = [readEvents(log, in: UnreadDays.union(log.map(\.days)))]
+        var queries = [readEvents(log, in: UnreadDays.union(log.map { $0.days }))]
         for hasParkedKeys in [false, true] {
             let some = log.filter { $0.hasParkedKeys == hasParkedKeys }
             guard !some.isEmpty else { continue }

@@ -21,7 +21,7 @@ struct BlockerWatch: Sendable {
     func run() async {
         var isAllowed = true
         while (try? await Task.sleep(for: Self.pause)) != nil {
-            guard progress.contains(where: \.isHeldUp) else { continue }
+            guard progress.contains(where: { $0.isHeldUp }) else { continue }
             do {
                 try await look()
                 isAllowed = true

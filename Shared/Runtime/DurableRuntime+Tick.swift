@@ -8,7 +8,7 @@ extension DurableRuntime {
     /// Checks the deadlines when one may be due, and polls the log.
     func tick() async {
         await withDiscardingTaskGroup { sleepers in
-            let poll = engine.placement.withLock(\.pollInterval)
+            let poll = engine.placement.withLock { $0.pollInterval }
             var plan = TickPlan(poll: poll, glance: PartitionMachine<M>.glanceInterval, now: .now)
             engine.deadlineAlarm.ring()
             for await _ in engine.deadlineAlarm.rings {
@@ -42,7 +42,7 @@ extension DurableRuntime {
             for inbox in inboxes where inbox.nextDue <= time { engine.look(inbox.partition) }
         }
         let wait = earliest == .max ? nil : clock.wait(until: Instant(milliseconds: earliest))
-        return (wait.map { .milliseconds($0.milliseconds) }, inboxes.contains(where: \.hasSkips))
+        return (wait.map { .milliseconds($0.milliseconds) }, inboxes.contains(where: { $0.hasSkips }))
     }
 
     /// One query for all partitions, so that an idle suite costs almost nothing.

@@ -69,13 +69,13 @@ public final class DurableRuntime<M: Machine>: Service {
         leases = LeaseKeeper(
             options, member: member, engine: engine, updatePatience: limits.update, logger: logger)
         sweeper = StateSweeper(pool: pool, leases: leases, clock: clock, logger: logger)
-        let progress = engine.inboxes.map(\.progress)
+        let progress = engine.inboxes.map { $0.progress }
         blockers = BlockerWatch(
             pool: ConnectionPool(options, size: 1, logger: logger), patience: limits.blocker, progress: progress,
             logger: logger)
         let pools = [pool, leases.pool, blockers.pool]
         clock.follow { [alarm = engine.deadlineAlarm] in alarm.ring() }
-        watchdog = Watchdog(limits, progress: progress, queries: { pools.flatMap(\.callDeadlines) }, logger: logger)
+        watchdog = Watchdog(limits, progress: progress, queries: { pools.flatMap { $0.callDeadlines } }, logger: logger)
         updates.follow { [engine] updates in
             switch updates {
             case .everything: for partition in engine.inboxes.indices { engine.look(partition) }
@@ -112,7 +112,7 @@ public final class DurableRuntime<M: Machine>: Service {
 
     /// The newest form of the stored states, if this program can't read it; nil if it can read all states.
     public var newerState: Int? {
-        let newest = leases.membership.withLock(\.newestState)
+        let newest = leases.membership.withLock { $0.newestState }
         return newest > M.version ? newest : nil
     }
     /// Whether a living member runs a newer machine.

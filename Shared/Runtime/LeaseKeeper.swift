@@ -82,7 +82,7 @@ actor LeaseKeeper<M: Machine> {
     /// members whose states it can't read.
     private func round() async throws {
         try await readPlacement()
-        halted = await engine.halted.mapValues(\.isOfState)
+        halted = await engine.halted.mapValues { $0.isOfState }
         // Older members may have been alive meanwhile.
         if !isCurrent { oldestMember = nil }
         _ = try await pool.execute([
@@ -113,7 +113,7 @@ actor LeaseKeeper<M: Machine> {
         }
         // All newer states got an older form.
         if former > M.version, newestState <= M.version {
-            for partition in halted.filter(\.value).keys {
+            for partition in halted.filter({ $0.value }).keys {
                 halted[partition] = nil
                 await engine.resume(partition)
             }
@@ -134,7 +134,7 @@ actor LeaseKeeper<M: Machine> {
         try await chooseForms(members)
     }
 
-    var placement: LogPlacement { engine.placement.withLock(\.self) }
+    var placement: LogPlacement { engine.placement.withLock { $0 } }
 
     /// Reads the placement again from time to time: an operator may have split a shard. A batch of partitions that no longer
     /// share a shard fails, and then runs alone.

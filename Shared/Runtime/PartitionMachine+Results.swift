@@ -55,7 +55,7 @@ extension PartitionMachine {
         }
         actions += reportParked(batch)
         for key in batch.changed.keys { note(batch.aggregates[key]?.nextDeadline) }
-        if !batch.events.isEmpty { actions.append(.wakeUp(types: Set(batch.events.lazy.map(\.type)))) }
+        if !batch.events.isEmpty { actions.append(.wakeUp(types: Set(batch.events.lazy.map({ $0.type })))) }
         actions.append(.answer(batch.verdicts, head: done.head, events: batch.events.count))
         if !batch.stale.isEmpty { actions.append(.upgrade(Array(batch.stale.values))) }
         return actions

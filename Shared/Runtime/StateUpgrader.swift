@@ -69,8 +69,8 @@ struct StateUpgrader<M: Machine>: Sendable {
                 Self.write,
                 [
                     .partition(partition), .uuid(lease.owner), .int(lease.epoch), .int4(Int32(form)),
-                    .int4s(new.map { Int32($0.written.version) }), .texts(new.map(\.aggregate.key.description)),
-                    .byteas(new.map(\.written.binary)), .ints(new.map(\.aggregate.eventCount)),
+                    .int4s(new.map { Int32($0.written.version) }), .texts(new.map { $0.aggregate.key.description }),
+                    .byteas(new.map { $0.written.binary }), .ints(new.map { $0.aggregate.eventCount }),
                     .ints(new.map { $0.written.nextDeadline.map { Int($0.milliseconds) } }),
                 ]), Query(.commit),
         ])[2].count

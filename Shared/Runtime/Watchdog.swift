@@ -108,7 +108,7 @@ final class Watchdog: Sendable {
             if Self.pause * count > limits.decision { found = .decision(partition: partition) }
         }
         var overdue: [UInt64: Int] = [:]
-        for call in queries().compactMap(\.overdueCall) { overdue[call] = (looks.queries[call] ?? -1) + 1 }
+        for call in queries().compactMap({ $0.overdueCall }) { overdue[call] = (looks.queries[call] ?? -1) + 1 }
         looks.queries = overdue
         if overdue.values.contains(where: { Self.pause * $0 > limits.overdueCall }) { found = found ?? .call }
         return found

@@ -23,6 +23,6 @@ extension Machine {
         }
         let later = older.nextDeadline.flatMap { $0 > moment ? $0 : nil }
         return WrittenForm(
-            version: form, binary: older.binary, nextDeadline: [nextDeadline, later].compactMap(\.self).min())
+            version: form, binary: older.binary, nextDeadline: [nextDeadline, later].compactMap { $0 }.min())
     }
 }

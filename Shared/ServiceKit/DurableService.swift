@@ -91,8 +91,9 @@ extension DurableService {
         let loops = try await build(parts, &table)
         runtime.addParkedDevices(to: &table)
         let maintenance = LogMaintenance(pool: base.pool, retentionDays: nil, logger: logger)
+        let loop = RuntimeLoop { try await runtime.run() }
         try await base.run(
-            &table, first: runtime, updates: runtime.updates, tail: tail, storesRevocations: Self.name == tokenIssuer,
+            &table, first: loop, updates: runtime.updates, tail: tail, storesRevocations: Self.name == tokenIssuer,
             stuck: { runtime.partitionsFailing },
             checks: [
                 HealthCheck("leases", .notReadyAtStart) {
@@ -108,6 +109,14 @@ extension DurableService {
                 maintenance, RuntimeGauges(runtime: runtime, metrics: base.metrics, clock: base.clock),
             ] + loops)
     }
+}
+
+/// Runs the runtime of a service by a direct call. The compiler specializes the runtime for the service's machine only
+/// along direct calls, and a call by `any Service` is none.
+private struct RuntimeLoop: Service {
+    let body: @Sendable () async throws -> Void
+
+    func run() async throws { try await body() }
 }
 
 extension ServiceConfiguration {
