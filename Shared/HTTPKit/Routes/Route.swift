@@ -103,9 +103,12 @@ public struct Route: Sendable {
     var isRead: Bool { method == .get || method == .head }
 
     /// The parameters of its path that are identifiers.
-    var identifiers: [String] {
-        path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
-            .filter { name in !parameters.contains { $0.name == name } }
+    private(set) var identifiers: [String] = []
+
+    /// Finds the identifiers among the parameters of the path. The others have a description.
+    mutating func findIdentifiers() {
+        let names = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+        identifiers = names.filter { name in !parameters.contains { $0.name == name } }
     }
 
     /// Whether the route uses ``Commands``.
@@ -181,6 +184,7 @@ public struct RouteTable: Sendable {
         var route = described
         (route.response, route.statuses) = (Answer.documentType, [Answer.defaultStatus])
         for trait in traits { trait.apply(&route) }
+        route.findIdentifiers()
         let complete = route
         let status = complete.statuses.first ?? .ok
         route.handler = { try await handler(Call(route: complete, request: $0, context: $1)).response(status) }
