@@ -6,8 +6,9 @@ import Synchronization
 
 /// Sends wake-ups to other processes: partitions have new events. It works outside of the commit path.
 ///
-/// It sends the first wake-up at once, then at most one every 10 ms. After a lost wake-up, the fallback poll of a
-/// reader finds the events.
+/// It sends the first wake-up at once, then at most one every 10 ms. While processors are short, sending takes longer, and
+/// the interval grows to at most 40 ms: each wake-up costs every process some time. After a lost wake-up, the fallback
+/// poll of a reader finds the events.
 ///
 /// A payload is `sender:partitions:types`. Without types it means all event types.
 public final class WakeUpSender: Service {
@@ -49,10 +50,18 @@ public final class WakeUpSender: Service {
     public func run() async throws {
         await cancelWhenGracefulShutdown {
             for await _ in self.signal.stream {
+                let start = ContinuousClock.now
                 await self.send()
-                try? await Task.sleep(for: .milliseconds(10))
+                try? await Task.sleep(for: Self.pause(after: start.duration(to: .now)))
             }
         }
+    }
+
+    /// Returns the pause after a wake-up, from 10 to 40 ms.
+    ///
+    /// - Parameter time: the time that sending took.
+    static func pause(after time: Duration) -> Duration {
+        min(max(time * 4, .milliseconds(10)), .milliseconds(40))
     }
 
     private func send() async {

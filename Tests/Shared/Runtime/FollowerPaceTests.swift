@@ -1,5 +1,6 @@
 import Testing
 
+@testable import EventLog
 @testable import Runtime
 
 /// The interval between two batches that read the log without commands.
@@ -36,5 +37,13 @@ import Testing
         #expect(pace.isHurried(at: now) && pace.interval(at: now) == .zero)
         let later = now + .milliseconds(250)
         #expect(!pace.isHurried(at: later) && pace.interval(at: later) > .milliseconds(3))
+    }
+}
+
+/// The interval between two wake-ups of other processes.
+@Suite struct WakeUpPauseTests {
+    @Test(arguments: [(0, 10), (1, 10), (4, 16), (9, 36), (10, 40), (500, 40)])
+    func `the pause between two wake-ups grows with the time of sending`(_ took: Int, _ pause: Int) {
+        #expect(WakeUpSender.pause(after: .milliseconds(took)) == .milliseconds(pause))
     }
 }
