@@ -119,23 +119,22 @@ struct BatchCommit<M: Machine>: Sendable {
     }
 
     private static func writeStates(_ batches: [Batch<M>], _ statements: Statements) -> Query {
-        let states = batches.flatMap { batch in
-            batch.changed.compactMap { key, change in
-                batch.aggregates[key].map { (batch: batch, aggregate: $0, change: change) }
+        var states = ChangedStates()
+        for batch in batches {
+            for (key, change) in batch.changed {
+                guard let aggregate = batch.aggregates[key] else { continue }
+                states.partitions.append(Int32(batch.partition))
+                states.keys.append(key.description)
+                states.forms.append(Int32(change.written.version))
+                states.binaries.append(change.written.binary)
+                states.back.append(batch.events.count - 1 - change.last)
+                states.eventCounts.append(aggregate.eventCount)
+                states.times.append(Int(aggregate.now.milliseconds))
+                states.deadlines.append(change.written.nextDeadline.map { Int($0.milliseconds) })
+                states.bases.append(change.base)
             }
         }
-        let partitions = states.map { Int32($0.batch.partition) }
-        return Query(
-            statements.writeStates,
-            [
-                .int4s(states.map { Int32($0.change.written.version) }), .int4s(partitions),
-                .texts(states.map { $0.aggregate.key.description }), .byteas(states.map { $0.change.written.binary }),
-                .ints(states.map { $0.batch.events.count - 1 - $0.change.last }),
-                .ints(states.map { $0.aggregate.eventCount }),
-                .ints(states.map { Int($0.aggregate.now.milliseconds) }),
-                .ints(states.map { $0.change.written.nextDeadline.map { Int($0.milliseconds) } }),
-                .ints(states.map { $0.change.base }), Statements.list(partitions),
-            ])
+        return Query(statements.writeStates, states.parameters)
     }
 
     private static func moveCursors(_ commits: [BatchCommit<M>]) -> Query {
@@ -148,6 +147,26 @@ struct BatchCommit<M: Machine>: Sendable {
                 .ints(commits.map { $0.epoch }), .ints(commits.map { $0.batch.newlyParked }),
                 .bools(commits.map { $0.isAtHead }), .int4s(commits.map { Int32($0.batch.newestForm) }),
             ])
+    }
+}
+
+/// The columns of ``Statements/writeStates``. A list of rows would copy the batch for each row.
+private struct ChangedStates {
+    var partitions: [Int32] = []
+    var keys: [String] = []
+    var forms: [Int32] = []
+    var binaries: [[UInt8]] = []
+    var back: [Int] = []
+    var eventCounts: [Int] = []
+    var times: [Int] = []
+    var deadlines: [Int?] = []
+    var bases: [Int] = []
+
+    var parameters: [Parameter] {
+        [
+            .int4s(forms), .int4s(partitions), .texts(keys), .byteas(binaries), .ints(back), .ints(eventCounts),
+            .ints(times), .ints(deadlines), .ints(bases), Statements.list(partitions),
+        ]
     }
 }
 
