@@ -1,6 +1,7 @@
 import EventLog
 import MachineTesting
 import Machines
+import TestSupport
 import Testing
 
 @testable import Postgres
@@ -8,7 +9,7 @@ import Testing
 
 /// The plans of the hot statements on one PostgreSQL. A new table is small and has no statistics, and a generic plan from
 /// that time stays in use while the table grows.
-@Suite struct StatementPlanTests {
+@Suite(.tags(.database), .timeLimit(.minutes(5))) struct StatementPlanTests {
     @Test func `a lookup of a row reads no whole table`() async throws {
         try await withPlans { plan in
             for (name, statement) in lookups(Statements(service: Counter.name), LogReader.behindCursors) {
