@@ -258,8 +258,9 @@ targets += [
         ], resources: [.copy("Python")]),
     tests(
         "TransferServiceTests", "Services/Transfer/Service",
-        durable + client + ["TransferCore", "TransferService", "NIOPosix", "NIOSSL", "X509", "SwiftASN1", "Crypto"],
-        resources: [.copy("Conformance")]),
+        durable + client + [
+            "TransferCore", "TransferService", "NIOPosix", "NIOSSL", "NIOEmbedded", "X509", "SwiftASN1", "Crypto",
+        ], resources: [.copy("Conformance")]),
     tests(
         "OpsServiceTests", "Services/Ops/Service",
         durable + client + [

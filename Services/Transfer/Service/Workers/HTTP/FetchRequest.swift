@@ -10,7 +10,7 @@ struct FetchRequest: Sendable {
     var headers: HTTPHeaders = [:]
     var body: FileBody?
     /// Called with each interim response. It must not block.
-    var onInterim: InterimListeners.Listener?
+    var onInterim: RunningRequest.Listener?
 
     /// Returns the origin and target of the URL.
     ///

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Contracts
 import NIOCore
 import Synchronization
 
@@ -40,12 +41,16 @@ struct FileBody: Sendable {
     var length: Int { pieces.reduce(0) { $0 + $1.range.count } }
 
     /// Returns the body of one try, from the beginning. The connection reads it a chunk at a time.
-    func stream(shaped shaper: Shaper?) -> HTTPClientRequest.Body {
-        .stream(chunks(shaped: shaper), length: .known(Int64(length)))
+    func stream(shaped shaper: Shaper?, _ flow: BodyFlow) -> HTTPClientRequest.Body {
+        .stream(chunks(shaped: shaper, flow), length: .known(Int64(length)))
     }
 
     /// Returns the bytes of tries, each from the beginning.
-    func chunks(shaped shaper: Shaper?) -> BodyChunks { BodyChunks(body: self, shaper: shaper) }
+    ///
+    /// - Parameter flow: what the connection of the only try says; nil for tries that do not wait for a connection.
+    func chunks(shaped shaper: Shaper?, _ flow: BodyFlow? = nil) -> BodyChunks {
+        BodyChunks(body: self, shaper: shaper, flow: flow)
+    }
 }
 
 /// Counts the bytes that the newest try has sent. A former try may still run, but does not count.
@@ -104,10 +109,9 @@ struct BodyChunks: AsyncSequence, Sendable {
 
     fileprivate let body: FileBody
     fileprivate let shaper: Shaper?
+    fileprivate let flow: BodyFlow?
 
-    func makeAsyncIterator() -> Iterator {
-        Iterator(pieces: body.pieces[...], meter: body.meter, shaper: shaper)
-    }
+    func makeAsyncIterator() -> Iterator { Iterator(body, shaper, flow) }
 
     struct Iterator: AsyncIteratorProtocol {
         private var pieces: ArraySlice<FilePiece>
@@ -115,19 +119,30 @@ struct BodyChunks: AsyncSequence, Sendable {
         /// The number of this try.
         private let number: Int
         private let shaper: Shaper?
+        private let flow: BodyFlow?
         private var offset = 0
+        /// The number of bytes of the body that are not given yet.
+        private var left: Int
         /// The size of the last chunk. The call for the next one shows that the connection has taken it.
         private var given = 0
         private var rest = ByteBuffer()
 
-        fileprivate init(pieces: ArraySlice<FilePiece>, meter: BodyMeter, shaper: Shaper?) {
-            self.pieces = pieces
-            self.meter = meter
+        fileprivate init(_ body: FileBody, _ shaper: Shaper?, _ flow: BodyFlow?) {
+            pieces = body.pieces[...]
+            left = body.length
+            meter = body.meter
             number = meter.restart()
             self.shaper = shaper
+            self.flow = flow
         }
 
         mutating func next() async throws -> ByteBuffer? {
+            switch await flow?.room() ?? .open {
+            case .open: break
+            case .answered: return Filler.take(from: &left)
+            case .closed(isComplete: true): return nil
+            case .closed(isComplete: false): throw FetchFailure(.connectionLost)
+            }
             meter.add(given, in: number)
             given = 0
             if rest.readableBytes == 0 {
@@ -141,6 +156,8 @@ struct BodyChunks: AsyncSequence, Sendable {
             given = Swift.min(rest.readableBytes, shaper?.portion(.up) ?? .max)
             let part = rest.readSlice(length: given)
             try await shaper?.pass(given, .up)
+            left -= given
+            flow?.add(given)
             return part
         }
 
@@ -159,5 +176,18 @@ struct BodyChunks: AsyncSequence, Sendable {
             }
             return nil
         }
+    }
+}
+
+/// Bytes that a connection drops. The HTTP client waits for as many bytes as the head of the request has promised.
+private enum Filler {
+    private static let bytes = ByteBuffer(repeating: 0, count: 1 << 20)
+
+    /// Returns the next filler of a body; nil at its end.
+    static func take(from left: inout Int) -> ByteBuffer? {
+        guard left > 0 else { return nil }
+        let part = bytes.getSlice(at: 0, length: min(left, bytes.readableBytes))
+        left -= part?.readableBytes ?? left
+        return part
     }
 }

@@ -52,8 +52,8 @@ final class HTTPClients: Sendable {
         var idle = 0
     }
 
-    /// The listeners for interim responses.
-    let interim = InterimListeners()
+    /// The requests of all clients.
+    let requests = RunningRequests()
     private let state = Mutex(State())
     private let alone = AsyncSemaphore(aloneLimit)
 
@@ -97,7 +97,7 @@ final class HTTPClients: Sendable {
             let least = alike.min { $0.users < $1.users }
             let mayGrow = !isAlone && (!kind.isSecure || alike.count < Self.secureLimit)
             let found = least.flatMap { $0.users == 0 || !mayGrow ? $0 : nil }
-            var entry = found ?? Entry(client: Self.make(kind, interim), kind: kind, isReserve: isAlone)
+            var entry = found ?? Entry(client: Self.make(kind, requests), kind: kind, isReserve: isAlone)
             if entry.users == 0, found != nil { state.idle -= 1 }
             state.uses += 1
             entry.users += 1
@@ -131,7 +131,7 @@ final class HTTPClients: Sendable {
         }
     }
 
-    private static func make(_ kind: Kind, _ interim: InterimListeners) -> HTTPClient {
+    private static func make(_ kind: Kind, _ requests: RunningRequests) -> HTTPClient {
         var configuration = HTTPClient.Configuration()
         if let address = kind.address { configuration.dnsOverride = [kind.host: address] }
         configuration.redirectConfiguration = .disallow
@@ -157,7 +157,7 @@ final class HTTPClients: Sendable {
                     if kind.isSecure { try kind.verification.verify(pipeline.nioSSL_peerCertificate()) }
                     try pipeline.addHandler(IdleHandler(kind.idleTimeout), position: .first)
                     let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-                    try pipeline.addHandler(InterimHandler(interim), position: .after(decoder))
+                    try pipeline.addHandler(RequestHandler(requests), position: .after(decoder))
                 } catch {
                     channel.close(promise: nil)
                     throw error

@@ -60,14 +60,8 @@ struct OriginConnection: Sendable {
         var wire = HTTPClientRequest(url: destination.url)
         wire.method = request.method
         wire.headers = request.headers
-        wire.body = request.body?.stream(shaped: shaper)
-        let meter = request.body?.meter
-        let interim = HTTPClients.shared.interim
-        let listener = request.onInterim.map { interim.add($0) }
-        defer { if let listener { interim.remove(listener) } }
-        if let listener { wire.headers.replaceOrAdd(name: InterimListeners.field, value: listener) }
-        do { return try await send(wire, meter, at: address, body) } catch is OthersFailure {
-            return try await send(wire, meter, at: address, isAlone: true, body)
+        do { return try await send(wire, of: request, at: address, body) } catch is OthersFailure {
+            return try await send(wire, of: request, at: address, isAlone: true, body)
         }
     }
 
@@ -75,11 +69,19 @@ struct OriginConnection: Sendable {
     private struct OthersFailure: Error {}
 
     private func send<Outcome>(
-        _ wire: HTTPClientRequest, _ meter: BodyMeter?, at address: String?, isAlone: Bool = false,
+        _ wire: HTTPClientRequest, of request: FetchRequest, at address: String?, isAlone: Bool = false,
         _ body: (HTTPClientResponse) async throws -> Outcome
     ) async throws -> Outcome {
+        let flow = request.body.map { _ in BodyFlow() }
+        let requests = HTTPClients.shared.requests
+        let name = requests.add(RunningRequest(onInterim: request.onInterim, flow: flow))
+        defer { requests.remove(name) }
+        var wire = wire
+        wire.headers.replaceOrAdd(name: RunningRequests.field, value: name)
+        if let flow { wire.body = request.body?.stream(shaped: shaper, flow) }
+        let meter = request.body?.meter
         let tries = meter?.tries
-        return try await withClient(verification, address, isAlone: isAlone) { client in
+        return try await withClient(verification, address, isAlone: isAlone) { [wire] client in
             let response: HTTPClientResponse
             do { response = try await client.execute(wire, deadline: .distantFuture) } catch {
                 try Task.checkCancellation()

@@ -142,7 +142,7 @@ import Testing
             for request in first + later {
                 #expect(request.headers["Upload-Draft-Interop-Version"] == [version])
                 #expect(request.headers["Authorization"] == ["Bearer secret"] && request.headers["X-Own"] == ["1"])
-                #expect(request.headers["Dormouse-Interim"] == [])
+                #expect(request.headers["Dormouse-Request"] == [])
             }
         }
     }
