@@ -138,6 +138,11 @@ public struct Decision<M: Machine>: Sendable {
         emitted.append(event)
     }
 
+    /// Changes members of an emitted event that ``Machine/apply(_:at:)`` does not use.
+    @inlinable public mutating func revise(_ index: Int, _ change: (inout M.OwnEvent) -> Void) {
+        change(&emitted[index])
+    }
+
     /// Returns a new UUIDv7 as text. A repeated decision of the same input gets the same one.
     public mutating func identifier() -> String { eventID().lowercased }
     /// Returns a uniform 64-bit number. A repeated decision of the same input gets the same one.

@@ -12,7 +12,7 @@ import Testing
 
     private static let events = [
         event("lifecycle.app.woken", "phone/com.example.mail", #"{"reason":"push"}"#),
-        event("push.app.updated", "phone/com.example.mail", #"{"app":"com.example.mail","state":"background"}"#),
+        event("push.presence.changed", "phone/com.example.mail", #"{"app":"com.example.mail","state":"background"}"#),
         event("lifecycle.wake.refused", "phone/com.example.mail", #"{"reason":"push","refusal":"lowPowerMode"}"#),
         event("push.notification.held", "phone/com.example.mail", #"{"status":"Held – Silent Budget"}"#),
         event("fetch.refresh.scheduled", "phone/com.example.mail", #"{"blockers":["battery","lowPowerMode"]}"#),

@@ -5,7 +5,7 @@
 is_echo() {
     case $1 in
         lifecycle.*) return 1 ;;
-        *.app.updated | *.app.removed | *.device.updated | *.device.removed | *.conditions.changed) return 0 ;;
+        *.app.updated | *.app.removed | *.presence.changed | *.device.updated | *.device.removed | *.conditions.changed) return 0 ;;
     esac
     return 1
 }

@@ -197,7 +197,7 @@ extension FetchEvent {
             data.app
         // A change of the state alone changes no choice of another app, unless it changes the use of the device.
         case .appUpdated(let event)
-        where event.state == .suspended || !changesUse && event == .init(app: event.app, state: event.state):
+        where !changesUse && event == .init(app: event.app, state: event.state):
             event.app
         // The foreground app and the spending of the device affect all apps.
         case .deviceUpdated, .deviceRemoved, .conditionsChanged, .appUpdated, .appOpened, .appRemoved,

@@ -27,6 +27,10 @@ extension PushMachine {
         case .appUpdated(let event):
             guard let app = event.app else { return }
             apps[app, default: PushedApp()].note(event)
+        case .presenceChanged(let event):
+            guard let app = event.app else { return }
+            apps[app]?.state = event.state
+            if let usedAt = event.usedAt { apps[app]?.usedAt = usedAt }
         case .appRemoved(let event): if let app = event.app { apps.removeValue(forKey: app) }
         case .throttleChanged(let event): isThrottled = event.enabled
         case .deviceConnected(let event):

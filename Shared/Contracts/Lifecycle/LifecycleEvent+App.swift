@@ -72,6 +72,8 @@ extension LifecycleEvent {
         public var deadline: Instant?
         /// The state after the event.
         public var state: AppState = .background
+        /// True if the app has no work in the background: the next event suspends it, at the same time.
+        public var suspends: Bool?
         /// The time for all background tasks of the app from now on, in seconds.
         public var taskTime: Interval
     }

@@ -41,7 +41,7 @@ extension PushEvent {
         public var poweredOn = true
     }
 
-    /// `push` recorded an installed app or a change of its state.
+    /// `push` recorded an installed app, or a change of its manifest or of the user's settings for it.
     public struct AppUpdated: EventData {
         public static let type = "push.app.updated"
 
@@ -55,6 +55,16 @@ extension PushEvent {
         public var usedAt: Instant?
         /// Whether the app declares a background mode that lets a notification wake it.
         public var wakes: Bool
+    }
+
+    /// The state of an app changed, or the user opened it. It is frequent, so it has no settings.
+    public struct PresenceChanged: EventData {
+        public static let type = "push.presence.changed"
+
+        public var app: Nullable<String>
+        public var state: AppPresence = .notRunning
+        /// The time at which the user opened the app; nil without an opening.
+        public var usedAt: Instant?
     }
 
     /// An app was uninstalled from a device.

@@ -7,6 +7,7 @@ public enum PushEvent: EventFamily {
     case deviceRemoved(DeviceRemoved)
     case conditionsChanged(ConditionsChanged)
     case appUpdated(AppUpdated)
+    case presenceChanged(PresenceChanged)
     case appRemoved(AppRemoved)
     case throttleChanged(ThrottleChanged)
     case deviceConnected(DeviceConnected)
@@ -89,8 +90,9 @@ extension PushEvent {
             NotificationStatus(
                 event.notification, event.status, cause: event.refusal.rawValue, arrives: event.arrived)
         case .wakeEnded(let event): NotificationStatus(event.notification, event.status)
-        case .deviceUpdated, .deviceErased, .deviceRemoved, .conditionsChanged, .appUpdated, .appRemoved,
-            .throttleChanged, .deviceConnected, .devicePolled, .deviceDisconnected, .tokenRegistered,
+        case .deviceUpdated, .deviceErased, .deviceRemoved, .conditionsChanged, .appUpdated,
+            .presenceChanged, .appRemoved, .throttleChanged, .deviceConnected, .devicePolled, .deviceDisconnected,
+            .tokenRegistered,
             .tokenUnregistered, .channelsChanged, .categoriesChanged, .budgetChanged, .liveActivityStarted,
             .liveActivityUpdated, .liveActivityStale, .liveActivityEnded, .liveActivityDismissed:
             nil

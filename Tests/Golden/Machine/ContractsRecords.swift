@@ -58,7 +58,7 @@ extension RecordGoldenTests {
         PushEvent.NotificationOpened.self,
         PushEvent.NotificationPresented.self, PushEvent.NotificationReceived.self, PushEvent.NotificationReleased.self,
         PushEvent.NotificationReplaced.self, PushEvent.NotificationResponded.self, PushEvent.NotificationStored.self,
-        PushEvent.NotificationUnmodified.self,
+        PushEvent.NotificationUnmodified.self, PushEvent.PresenceChanged.self,
         PushEvent.ThrottleChanged.self,
         PushEvent.TokenRegistered.self, PushEvent.TokenUnregistered.self, PushEvent.WakeCompleted.self,
         PushEvent.WakeEnded.self, PushEvent.WakeGranted.self, PushEvent.WakeRefused.self, PushEvent.WakeRequested.self,

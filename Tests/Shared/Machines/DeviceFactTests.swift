@@ -38,6 +38,13 @@ import Timeline
         #expect(try read(LifecycleEvent.AppSuspended(app: "a")) == .transition(.suspended, app: "a"))
     }
 
+    @Test func `the background of an app that is suspended at once is no fact`() throws {
+        var event = LifecycleEvent.AppBackgrounded(app: "a", callbacks: [], cause: .home, taskTime: .seconds(30))
+        #expect(try read(event) == .transition(.background, app: "a"))
+        event.suspends = true
+        #expect(try read(event) == nil)
+    }
+
     @Test func `an event that concerns no other service is no fact`() throws {
         #expect(try read(LifecycleEvent.DeviceSlept()) == nil)
         #expect(try read(LifecycleEvent.AppPrewarmed(app: "a")) == nil)

@@ -7,8 +7,16 @@ import Timeline
 extension Decision<LifecycleMachine> {
     /// Moves an app to the background, and suspends it at once if it has no work.
     mutating func enterBackground(_ app: String, _ cause: BackgroundCause) {
+        let first = events.count
         leaveForeground(app, cause)
         settle(app)
+        guard events.count > first + 1, case .appBackgrounded = events[first], case .appSuspended = events[first + 1]
+        else { return }
+        revise(first) { event in
+            guard case .appBackgrounded(var backgrounded) = event else { return }
+            backgrounded.suspends = true
+            event = .appBackgrounded(backgrounded)
+        }
     }
 
     /// Moves an app to the background. An app that exits on suspend is terminated instead (Apple,

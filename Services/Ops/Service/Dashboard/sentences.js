@@ -77,5 +77,5 @@ export function sentence(event) {
 
 /** Returns whether an event only repeats for another service what `lifecycle` has told. */
 export function isEcho(event) {
-  return serviceOf(event) !== 'lifecycle' && /^(fetch|push|transfer)\.(app|device|conditions)\.(updated|changed|removed)$/.test(event.type)
+  return serviceOf(event) !== 'lifecycle' && /^(fetch|push|transfer)\.(app|presence|device|conditions)\.(updated|changed|removed)$/.test(event.type)
 }

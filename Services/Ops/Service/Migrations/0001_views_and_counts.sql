@@ -214,8 +214,8 @@ RETURN coalesce(
         WHEN type = 'lifecycle.app.terminated'
             THEN coalesce((data ->> 'reason') || ' ' || (data ->> 'code'), data ->> 'reason', data ->> 'code')
         WHEN type = 'transfer.task.completed' THEN data #>> '{error,code}'
-        -- Each use of the data parses all of it, and `push.app.updated` is frequent and has no status.
-        WHEN type LIKE 'push.%' AND type <> 'push.app.updated' THEN data ->> 'status'
+        -- Each use of the data parses all of it, and `push.presence.changed` is frequent.
+        WHEN type LIKE 'push.%' AND type <> 'push.presence.changed' THEN data ->> 'status'
     END, '');
 
 -- Returns the bytes that a transfer moved since its last report; 0 for all other events.

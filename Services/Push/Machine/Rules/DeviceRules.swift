@@ -129,6 +129,13 @@ extension Decision<PushMachine> {
         var after = before
         body(&after)
         guard after != before else { return }
+        var present = before
+        (present.state, present.usedAt) = (after.state, after.usedAt)
+        guard after != present else {
+            let isOpened = after.usedAt != before.usedAt
+            return emit(
+                .presenceChanged(.init(app: app, state: after.state, usedAt: isOpened ? after.usedAt : nil)))
+        }
         emit(
             .appUpdated(
                 .init(
