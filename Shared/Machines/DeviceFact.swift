@@ -84,7 +84,8 @@ extension LifecycleEvent {
         case .appActivated(let event): event.app.map { .opening(event.state, app: $0) }
         case .appResigned(let event): event.app.map { .transition(event.state, app: $0) }
         // The state between two events of one decision has no effect. The suspension is a fact of its own.
-        case .appBackgrounded(let event): event.suspends == true ? nil : event.app.map { .transition(event.state, app: $0) }
+        case .appBackgrounded(let event):
+            event.suspends == true ? nil : event.app.map { .transition(event.state, app: $0) }
         case .appSuspended(let event): event.app.map { .transition(event.state, app: $0) }
         case .appTerminated(let event): event.app.map { .termination(event, app: $0) }
         case .appWoken(let event): event.app.map { .wake(event, app: $0) }
