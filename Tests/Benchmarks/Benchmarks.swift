@@ -6,15 +6,25 @@ import Foundation
 struct Benchmarks: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "benchmarks", abstract: "Measures and attacks Dormouse on this machine.",
-        subcommands: [Measure.self, WholeSuite.self, AttackSuite.self, HostileCrowds.self, KnownToAll.self],
+        subcommands: [
+            Measure.self, WholeSuite.self, AttackSuite.self, HostileCrowds.self, KnownToAll.self, Peers.self,
+            Growth.self,
+        ],
         defaultSubcommand: Measure.self
     )
+
+    /// - Parameter share: from 0 to 1.
+    /// - Returns: NaN without values.
+    static func percentile(of sorted: [Double], _ share: Double) -> Double {
+        sorted.isEmpty ? .nan : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+    }
 }
 
 /// Measures the main figures, each as a ratio to a reference in the same run.
 struct Measure: AsyncParsableCommand {
     enum Subject: String, CaseIterable, ExpressibleByArgument {
         case http, appends, latency, deadlines
+        case evenDeadlines = "even-deadlines"
         case fleetStreams = "fleet-streams"
         case fetchSchedules = "fetch-schedules"
         case pushAccept = "push-accept"
@@ -94,17 +104,20 @@ struct Measure: AsyncParsableCommand {
             switch subject {
             case .http: try await TransitionsOverHTTP(seconds: seconds, connections: connections).run()
             case .appends: try await LogAppends(seconds: seconds, workers: citus).run()
-            case .latency: try await AppendToHandled(seconds: seconds).run()
+            case .latency: try await AppendToHandled(pace: Pace(rate: 5000, seconds: seconds)).run()
             case .fleetStreams: try await FleetStreams(devices: devices ?? 10_000).run()
             case .fetchSchedules:
                 try await FetchSchedules(devices: devices ?? 50_000, apps: apps, seconds: seconds).run()
             case .pushAccept: try await AcceptedPushes(seconds: seconds).run()
-            case .pushDevices: try await ConnectedDevices(devices: devices ?? 5000, seconds: seconds).run()
+            case .pushDevices:
+                try await ConnectedDevices(devices: devices ?? 5000, pace: Pace(rate: 1000, seconds: seconds)).run()
             case .transferBytes: try await MovedBytes(mebibytes: mebibytes, transfers: transfers).run()
             case .operatorQueries: try await OperatorQueries(events: events).run()
             case .dashboard:
                 try await DashboardLoad(events: events, devices: devices ?? 100_000, seconds: seconds).run()
             case .deadlines: try await PendingDeadlines(count: deadlines, seconds: seconds).run()
+            case .evenDeadlines:
+                try await PendingDeadlines(count: deadlines, seconds: seconds).runEvenly(perSecond: 5000)
             }
         }
     }

@@ -61,7 +61,6 @@ struct KnownToAll: AsyncParsableCommand {
     }
 
     private func percentile(_ values: [Double], _ share: Double) -> Double {
-        let sorted = values.sorted()
-        return sorted.isEmpty ? .nan : sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))]
+        Benchmarks.percentile(of: values.sorted(), share)
     }
 }

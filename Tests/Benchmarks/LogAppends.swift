@@ -46,8 +46,8 @@ struct LogAppends {
         }
     }
 
-    /// - Returns: the number of inserted rows per second, in the shape of events.
-    static func pgbench<M>(_ fixture: MachineFixture<M>, seconds: Int) async throws -> Double {
+    /// Makes the table `plain`, with the columns and indexes of events.
+    static func makePlainTable<M>(_ fixture: MachineFixture<M>) async throws {
         try await fixture.cluster.sql(
             """
             CREATE TABLE plain (LIKE bus.events INCLUDING DEFAULTS);
@@ -56,14 +56,26 @@ struct LogAppends {
             CREATE INDEX ON plain (partition, key, log_offset);
             CREATE INDEX ON plain (partition, correlationid);
             """, database: fixture.name)
-        let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
+    }
+
+    /// The statement of pgbench that inserts rows in the shape of events. The variable `p` has the partition.
+    static func insert(rows: Int) -> String {
         // pgbench reads a colon and a letter as a variable, even in quotes.
-        try """
-        \\set p random(0, \(MachineFixture<M>.partitions - 1))
+        """
         INSERT INTO plain (partition, log_offset, day, id, source, type, version, key, time, correlationid, data)
         SELECT :p, nextval('plain_offset'), current_date, gen_random_uuid(), 'counter', 'counter.number.added', 1,
             format('device%sd%s', chr(58), n), 1800000000000, gen_random_uuid(),
-            '{"amount": 1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(batch)) AS n;
+            '{"amount": 1,"mark":"019a0000-0000-7000-8000-000000000000"}' FROM generate_series(1, \(rows)) AS n;
+        """
+    }
+
+    /// - Returns: the number of inserted rows per second, in the shape of events.
+    static func pgbench<M>(_ fixture: MachineFixture<M>, seconds: Int) async throws -> Double {
+        try await makePlainTable(fixture)
+        let script = FileManager.default.temporaryDirectory.appendingPathComponent("dormouse-appends.sql")
+        try """
+        \\set p random(0, \(MachineFixture<M>.partitions - 1))
+        \(insert(rows: batch))
         """.write(to: script, atomically: true, encoding: .utf8)
         defer { try? FileManager.default.removeItem(at: script) }
         // A number of transactions instead of a duration: this thread blocks signals and pgbench inherits that, so its

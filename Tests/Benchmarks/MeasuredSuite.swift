@@ -26,8 +26,12 @@ final class MeasuredSuite: Sendable {
 
     /// Migrates a new database, and starts the services.
     ///
-    /// - Parameter workers: the number of workers of Citus; 0 starts one PostgreSQL server.
-    static func start(workers: Int = 0) async throws -> MeasuredSuite {
+    /// - Parameters:
+    ///   - workers: the number of workers of Citus; 0 starts one PostgreSQL server.
+    ///   - prepare: changes the migrated database before the services start.
+    static func start(
+        workers: Int = 0, prepare: (ConnectionPool) async throws -> Void = { _ in }
+    ) async throws -> MeasuredSuite {
         // The settings of deploy/up for one replica.
         let cluster = try await PrivateCluster.measured(
             workers: workers,
@@ -38,7 +42,7 @@ final class MeasuredSuite: Sendable {
         let folder = URL.temporaryDirectory.appending(path: "dormouse-benchmark-\(UUID().uuidString)")
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            return try await MeasuredSuite(cluster, folder)
+            return try await MeasuredSuite(cluster, folder, prepare)
         } catch {
             // A cancelled task could not wait.
             await Task { try? await cluster.destroy() }.value
@@ -47,7 +51,9 @@ final class MeasuredSuite: Sendable {
         }
     }
 
-    private init(_ cluster: PrivateCluster, _ folder: URL) async throws {
+    private init(
+        _ cluster: PrivateCluster, _ folder: URL, _ prepare: (ConnectionPool) async throws -> Void
+    ) async throws {
         (self.cluster, self.folder) = (cluster, folder)
         database = try await cluster.makeNamedDatabase()
         operatorKey = UUID().uuidString
@@ -70,6 +76,11 @@ final class MeasuredSuite: Sendable {
             try await ChildProcess.migrate(
                 service, settings: (settings[service] ?? [:]).merging(migration) { $1 })
         }
+        var logger = Logger(label: "benchmarks")
+        logger.logLevel = .critical
+        pool = ConnectionPool(
+            try ConnectionOptions(url: cluster.url(database: database)), size: 1, logger: logger)
+        try await prepare(pool)
         var processes: [String: ChildProcess] = [:]
         for service in Self.services {
             processes[service] = try ChildProcess.start(
@@ -77,10 +88,6 @@ final class MeasuredSuite: Sendable {
         }
         self.processes = processes
         for process in processes.values { try await process.waitForLine(containing: "is ready", within: 90) }
-        var logger = Logger(label: "benchmarks")
-        logger.logLevel = .critical
-        pool = ConnectionPool(
-            try ConnectionOptions(url: cluster.url(database: database)), size: 1, logger: logger)
     }
 
     private static func postmaster(of server: PrivateCluster) throws -> Int32 {
@@ -139,6 +146,22 @@ final class MeasuredSuite: Sendable {
 
     /// The headers of a request by an operator.
     var operatorHeaders: HTTPHeaders { ["Authorization": "Bearer \(operatorKey)", "Content-Type": "application/json"] }
+
+    /// Returns the transitions of a device's app, in turn.
+    ///
+    /// - Parameter credential: the token of the device; that of the operator by default.
+    func transitions(of device: String, credential: String? = nil) -> LoadScript {
+        LoadScript(
+            ["home", "open"].map { event in
+                let body = #"{"event":"\#(event)"}"#
+                let head = [
+                    "POST /v1/devices/\(device)/apps/app/transitions HTTP/1.1", "Host: 127.0.0.1:\(port("lifecycle"))",
+                    "Authorization: Bearer \(credential ?? operatorKey)", "Content-Type: application/json",
+                    "Content-Length: \(body.utf8.count)",
+                ]
+                return head.joined(separator: "\r\n") + "\r\n\r\n" + body
+            })
+    }
 
     /// Starts simulated devices that run until SIGINT.
     func startFleet(devices: Int, rate: Int, pushesPerMinute: Int) throws -> ChildProcess {

@@ -128,7 +128,7 @@ final class PushRig: Sendable {
 
     /// Reads a device's connection until it is cancelled.
     func follow(
-        device number: Int, opened: Tally, _ arrived: @Sendable (_ notification: String) -> Void
+        device number: Int, opened: Tally, _ arrived: @Sendable (_ notification: JSON) -> Void
     ) async throws {
         let request = HTTPClientRequest(url: "\(push)/v1/devices/fixture-\(number)/notifications")
         let response = try await http.execute(request, timeout: .minutes(20))
@@ -145,8 +145,7 @@ final class PushRig: Sendable {
                     opened.add()
                 }
                 guard line.hasPrefix("data: ") else { continue }
-                let notification = try JSON(parsing: Array(line.utf8.dropFirst(6)))
-                arrived(notification["id"]?.string ?? "")
+                arrived(try JSON(parsing: Array(line.utf8.dropFirst(6))))
             }
             lines.discardReadBytes()
         }

@@ -56,7 +56,8 @@ struct SuiteMeasurement: Sendable {
         return figures
     }
 
-    private func measure(
+    /// Measures the plain answer, then one load with `count` connections.
+    func measure(
         _ suite: MeasuredSuite, _ count: Int, _ scripts: [LoadScript]
     ) async throws -> (SuiteLoad, [LoadScript]) {
         let port = suite.port("lifecycle")
@@ -80,7 +81,7 @@ struct SuiteMeasurement: Sendable {
     /// Registers devices with a running app each.
     ///
     /// - Returns: for each device the transitions of its app, with the token of the device.
-    private func register(_ suite: MeasuredSuite) async throws -> [LoadScript] {
+    func register(_ suite: MeasuredSuite) async throws -> [LoadScript] {
         try await withParallelClient { client in
             let made = try await withThrowingTaskGroup(of: [(Int, LoadScript)].self) { group in
                 for worker in 0..<64 {
@@ -108,16 +109,7 @@ struct SuiteMeasurement: Sendable {
         let own: HTTPHeaders = ["Authorization": "Bearer \(token)", "Content-Type": "application/json"]
         _ = try await send(client, .PUT, "\(device)/apps/app", #"{"backgroundModes":["fetch"]}"#, own)
         _ = try await send(client, .POST, "\(device)/apps/app/transitions", #"{"event":"launch"}"#, own)
-        return LoadScript(
-            ["home", "open"].map { event in
-                let body = #"{"event":"\#(event)"}"#
-                let head = [
-                    "POST \(path)/apps/app/transitions HTTP/1.1", "Host: 127.0.0.1:\(suite.port("lifecycle"))",
-                    "Authorization: Bearer \(token)", "Content-Type: application/json",
-                    "Content-Length: \(body.utf8.count)",
-                ]
-                return head.joined(separator: "\r\n") + "\r\n\r\n" + body
-            })
+        return suite.transitions(of: "fixture-\(number)", credential: token)
     }
 
     private func send(
