@@ -54,6 +54,7 @@ actor BatchEngine<M: Machine> {
     let limits: Limits
     /// The interval between two transactions that read the log without commands.
     nonisolated let pace = FollowerPace()
+    private nonisolated let processorWait = ProcessorWait()
     private let budget: StateBudget
     private nonisolated let signal = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     /// The callers of the commands in the current batch of each partition.
@@ -161,7 +162,10 @@ actor BatchEngine<M: Machine> {
     func runShared(_ steps: [Step], isPaced: Bool) async {
         let start = ContinuousClock.now
         let later = await transact(steps)
-        if isPaced { pace.batchTook(start.duration(to: .now)) }
+        if isPaced {
+            let end = ContinuousClock.now
+            pace.batchTook(start.duration(to: end), wait: processorWait.share(at: end))
+        }
         sharedTransactions -= 1
         resumptions += later
         let waiting = Set(later.map { $0.partition })
