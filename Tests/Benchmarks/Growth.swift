@@ -103,21 +103,31 @@ struct GrowthCost {
     static let processes = MeasuredSuite.services + ["PostgreSQL"]
     var total: Double { microseconds(Self.processes) }
 
+    /// The processor time of a command, in plain answers of the same minute. The speed of a shared machine changes.
+    var plainAnswers: Double {
+        median(
+            loads.map { load in
+                let used = Self.processes.reduce(0) { $0 + load.cost.microseconds($1) } / load.count
+                return used * load.plain.perSecond / 1e6
+            })
+    }
+
     static func print(_ costs: [GrowthCost]) {
         Report.heading("Processor time of a command in µs, median of three loads")
         Table.print(
-            ["devices", "events", "commands/s", "p50 ms"] + processes + ["all", "÷ first"],
+            ["devices", "events", "commands/s", "p50 ms"] + processes + ["all", "plain answers"],
             costs.map { cost in
                 [
                     "\(cost.size.devices)", "\(cost.size.events)",
                     Table.number(median(cost.loads.map(\.commands.perSecond))),
                     Table.number(median(cost.loads.map { $0.commands.milliseconds(0.5) })),
                 ] + processes.map { Table.number(cost.microseconds([$0])) } + [
-                    Table.number(cost.total), Table.number(cost.total / (costs.first?.total ?? .nan)),
+                    Table.number(cost.total), Table.number(cost.plainAnswers),
                 ]
             })
-        let totals = costs.map(\.total)
-        Report.bound("greatest ÷ least", (totals.max() ?? .nan) / (totals.min() ?? .nan), "", limit: 1.3)
+        Report.line("  plain answers: how many answers to GET /healthz a core gives in the time of a command, times the cores.")
+        let answers = costs.map(\.plainAnswers)
+        Report.bound("greatest ÷ least", (answers.max() ?? .nan) / (answers.min() ?? .nan), "", limit: 1.3)
     }
 }
 
@@ -132,7 +142,9 @@ enum GrownDatabase {
         guard events > 0 else { return }
         for partition in 0..<partitions {
             _ = try await pool.execute(
-                Query(insert, [.int4(Int32(partition)), .int(events / partitions)], rowsExpected: 0))
+                Query(
+                    insert, [.int4(Int32(partition)), .int(events / partitions)],
+                    rowsExpected: events / partitions))
         }
         for text in [
             "UPDATE bus.cursors AS c SET log_offset = p.head FROM bus.partitions AS p WHERE p.partition = c.partition",
