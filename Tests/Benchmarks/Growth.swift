@@ -103,7 +103,8 @@ struct GrowthCost {
     static let processes = MeasuredSuite.services + ["PostgreSQL"]
     var total: Double { microseconds(Self.processes) }
 
-    /// The processor time of a command, in plain answers of the same minute. The speed of a shared machine changes.
+    /// The processor time of a command in seconds, times the plain answers a second of the same minute: the speed of a
+    /// shared machine changes.
     var plainAnswers: Double {
         median(
             loads.map { load in
@@ -125,7 +126,7 @@ struct GrowthCost {
                     Table.number(cost.total), Table.number(cost.plainAnswers),
                 ]
             })
-        Report.line("  plain answers: how many answers to GET /healthz a core gives in the time of a command, times the cores.")
+        Report.line("  plain answers: the seconds of a command, times the plain answers a second of the same minute.")
         let answers = costs.map(\.plainAnswers)
         Report.bound("greatest ÷ least", (answers.max() ?? .nan) / (answers.min() ?? .nan), "", limit: 1.3)
     }
