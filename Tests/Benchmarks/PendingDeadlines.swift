@@ -77,7 +77,7 @@ struct PendingDeadlines {
         """
         SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY late), percentile_cont(0.99) WITHIN GROUP (ORDER BY late), max(late)
         FROM (SELECT 1000 * extract(epoch FROM appended_at - (data ->> 'due')::timestamptz)::float8 AS late
-            FROM bus.events WHERE type = 'counter.ring.rang') AS l
+            FROM bus.events WHERE type = 'counter.ring.rung') AS l
         """)
 
     /// States as the runtime stores them after one `ring.set` each.
