@@ -121,7 +121,7 @@ struct Pace {
 /// Times from a cause to its effect, in milliseconds.
 struct Latencies {
     private let sorted: [Double]
-    /// What is on the disk, and when.
+    /// Names the writes that reach the disk, and their moment.
     private let durability: String
 
     init(_ values: [Double], _ durability: String) {

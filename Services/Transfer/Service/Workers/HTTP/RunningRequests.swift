@@ -3,7 +3,7 @@ import Foundation
 import NIOHTTP1
 import Synchronization
 
-/// What the connection of a request needs to know about it.
+/// A request as its connection knows it.
 struct RunningRequest: Sendable {
     /// Called with each interim response (RFC 9110 section 15.2). It must not block.
     typealias Listener = @Sendable (HTTPResponseHead) -> Void

@@ -5,7 +5,7 @@ import Testing
 
 @testable import TransferService
 
-/// What the HTTP client gets, for each moment at which a response can arrive.
+/// Responses that arrive before, while and after the client writes its request.
 @Suite struct RequestHandlerTests {
     private static let tooLarge = HTTPResponseHead(version: .http1_1, status: .payloadTooLarge)
     private static let ok = HTTPResponseHead(version: .http1_1, status: .ok)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// What the client gets.
+    /// Records the parts that the client gets.
     private final class Received: ChannelInboundHandler {
         typealias InboundIn = HTTPClientResponsePart
         var events: [String] = []
