@@ -72,12 +72,15 @@ public final class HostileCrowd: Sendable {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// Opens all connections, 100 at a time.
+    /// Opens all connections, 100 at a time. One that the service does not accept in time comes back after a pause.
     public func gather() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<count {
                 if index >= 100 { try await group.next() }
-                group.addTask { try await self.connect().get() }
+                group.addTask {
+                    let loop = Self.loops.next()
+                    do { try await self.connect(loop).get() } catch ChannelError.connectTimeout { self.comeBack(loop) }
+                }
             }
             try await group.waitForAll()
         }
@@ -96,8 +99,7 @@ public final class HostileCrowd: Sendable {
         }
     }
 
-    private func connect() -> EventLoopFuture<Void> {
-        let loop = Self.loops.next()
+    private func connect(_ loop: any EventLoop) -> EventLoopFuture<Void> {
         var bootstrap = ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.equip(channel.pipeline.syncOperations) }
@@ -132,7 +134,7 @@ public final class HostileCrowd: Sendable {
     /// Connects after a pause, until it succeeds or the crowd leaves.
     private func comeBack(_ loop: any EventLoop) {
         guard !seen.withLock({ $0.isOver }) else { return }
-        loop.scheduleTask(in: .seconds(1)) { self.connect().whenFailure { _ in self.comeBack(loop) } }
+        loop.scheduleTask(in: .seconds(1)) { self.connect(loop).whenFailure { _ in self.comeBack(loop) } }
     }
 
     private func equip(_ pipeline: ChannelPipeline.SynchronousOperations) throws {

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Attack
 import Foundation
 import Glibc
+import NIOCore
 import NIOHTTP1
 import Records
 import TestSupport
@@ -144,13 +145,19 @@ import Testing
         }
     }
 
+    /// Tells whether a request took a minute, or found no connection in time.
+    private func isTimeout(_ error: any Error) -> Bool {
+        if case ChannelError.connectTimeout = error { return true }
+        return error as? HTTPClientError == .deadlineExceeded || error as? HTTPClientError == .connectTimeout
+    }
+
     private func answer(of caller: HonestCaller) async throws -> (status: Int, body: String) {
         var answer: (status: Int, body: String)?
         for attempt in 0..<11 {
             if attempt > 0 { try await Task.sleep(for: .seconds(1)) }
             do {
                 answer = try await caller.send(within: 60)
-            } catch let error as HTTPClientError where error == .deadlineExceeded { continue }
+            } catch let error where isTimeout(error) { continue }
             // A client repeats all of these. On a slow machine, its body may come late: 408, or IdleTimeout of push.
             if let answer, ![408, 429, 503].contains(answer.status), !answer.body.contains("IdleTimeout") { break }
         }
@@ -169,7 +176,7 @@ import Testing
             do {
                 answer = try await suite.send(
                     method, service, path, document, as: key, headers: method == .GET ? [:] : headers)
-            } catch let error as HTTPClientError where error == .deadlineExceeded { continue }
+            } catch let error where isTimeout(error) { continue }
             if let answer, ![429, 503].contains(answer.status) { break }
         }
         return try #require(answer, "\(service) did not answer \(path)")
